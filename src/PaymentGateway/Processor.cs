@@ -29,7 +29,7 @@ internal sealed class Processor(string name, decimal fee)
     public override string ToString() => name;
 }
 
-/// <summary>Processors by their ids, as the ledger stores them: bit n stands for id n, and bit 0 for none.</summary>
+/// <summary>Processors by their ids, as the ledger stores them: bit n stands for id n; bit 0 is no processor.</summary>
 internal readonly record struct ProcessorSet(short Bits)
 {
     public bool IsEmpty => Bits == 0;

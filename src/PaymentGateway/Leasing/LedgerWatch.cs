@@ -11,9 +11,7 @@ internal sealed partial class LedgerWatch(
     private LedgerState? _known;
     private volatile LedgerState? _latest;
 
-    /// <summary>
-    /// When a crash of the database emptied the ledger (UTC); a purge clears it. Safe from any thread.
-    /// </summary>
+    /// <summary>When a crash of the database emptied the ledger (UTC); null after a purge. Any thread.</summary>
     public DateTime? ResetAt => _latest?.ResetAt;
 
     /// <summary>
@@ -29,7 +27,7 @@ internal sealed partial class LedgerWatch(
     /// <summary>Reads the state from the ledger.</summary>
     public Task<LedgerState> StateAsync() => ledger.StateAsync();
 
-    /// <summary>For the time before the first acceptance, because a reset may precede the first check.</summary>
+    /// <summary>Comes before the first acceptance, because the ledger may be emptied before the first check.</summary>
     public async Task BeginAsync() => _known ??= await ledger.StateAsync();
 
     /// <summary>Handles changes of the ledger; for the loop of renewals.</summary>

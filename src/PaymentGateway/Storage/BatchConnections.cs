@@ -3,10 +3,10 @@ using System.Data;
 namespace PaymentGateway.Storage;
 
 /// <summary>
-/// The connections for batches, kept open. The one used last is taken first, because its server process has warm
-/// caches; the connections of a pool would take turns. Safe from any thread.
+/// Open connections for batches. The last used one is taken first, because its server process has warm caches; a pool
+/// would rotate them. Safe from any thread.
 /// </summary>
-/// <param name="pool">Plain connections, at least <paramref name="count"/>; owned from here.</param>
+/// <param name="pool">Plain connections, at least <paramref name="count"/>; disposed with this.</param>
 /// <param name="count">How many statements may be in flight; one more waits.</param>
 internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyncDisposable
 {
@@ -14,7 +14,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
     private readonly Stack<NpgsqlConnection> _idle = new(count);
 
     /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
-    /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
+    /// <exception cref="NpgsqlException">The statement failed, or there was no connection.</exception>
     public async Task<TResult> RunAsync<TArgs, TResult>(
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
     {
@@ -24,7 +24,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
             var connection = Take();
             try
             {
-                // Dapper closes what it had to open.
+                // Opened here, because Dapper closes what it opens.
                 if (connection.State != ConnectionState.Open)
                     await connection.OpenAsync();
                 return await statement(connection, args);
@@ -63,7 +63,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
             return;
         }
 
-        // The idle ones have probably broken too, and each would cost its next batch.
+        // Idle connections have probably broken too, and each would fail its next batch.
         await connection.DisposeAsync();
         await DropIdleAsync();
         pool.Clear();

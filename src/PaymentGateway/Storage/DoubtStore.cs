@@ -15,7 +15,7 @@ internal sealed class DoubtStore(SharedConnections shared)
         WHERE doubts.accepted_at = ended.accepted_at AND doubts.correlation_id = ended.correlation_id
         """;
 
-    // Payments before settlements, as a purge locks them.
+    // Locks payments before settlements, as a purge does.
     private const string SweepSql = """
         DELETE FROM doubts
         WHERE (SELECT accepted_at FROM payments WHERE payments.correlation_id = doubts.correlation_id)
@@ -24,7 +24,7 @@ internal sealed class DoubtStore(SharedConnections shared)
                  AND settlements.correlation_id = doubts.correlation_id)
         """;
 
-    /// <summary>Stores that payments are in doubt; one that is stored keeps its time.</summary>
+    /// <summary>Stores payments in doubt; a stored one keeps its time.</summary>
     public Task MarkAsync(DoubtArgs begun) =>
         shared.RunAsync(db => db.ExecuteAsync(MarkSql, begun, commandTimeout: db.CommandTimeout));
 

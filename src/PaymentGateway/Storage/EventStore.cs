@@ -1,12 +1,12 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>The feed of events, by the transactions that recorded them. Safe from any thread.</summary>
+/// <summary>The feed of events, in the order of the transactions that recorded them. Safe from any thread.</summary>
 internal sealed class EventStore(SharedConnections shared)
 {
-    // Rows of a later transaction may still be invisible (docs/decisions/0031-events-by-transaction.md). Rows may stay
-    // from before the horizon, because the retention goes by another time; a page of them would have no next one. A
-    // crash that nobody has marked yet has no position of its own. Whole transactions, because an order by the id too
-    // may be planned as a sort of all that follow.
+    // Only ended transactions, because rows of a later one may still be invisible
+    // (docs/decisions/0031-events-by-transaction.md). Nothing up to forgotten_by: retention may keep such rows, but a
+    // page of them would have no next one. No row after a crash that is not marked yet, because it has no position.
+    // Whole transactions, because an order by id too may sort all that follow.
     private const string InPage = """
         WHERE recorded_by >= @Transaction::xid8 AND (recorded_by, correlation_id) > (@Transaction::xid8, @Id)
           AND recorded_by > (SELECT forgotten_by FROM ledger WHERE id = 1)
@@ -61,8 +61,7 @@ internal sealed class EventStore(SharedConnections shared)
 }
 
 /// <summary>
-/// A position in the feed, after which events are read; also the id of the event there. The ledger is its generation
-/// and its resets.
+/// A position in the feed, which is also the id of the event there. Generation and Resets name the ledger.
 /// </summary>
 internal sealed record EventCursor(int Generation, int Resets, long Transaction, Guid Id)
 {
@@ -81,7 +80,7 @@ internal sealed record EventCursor(int Generation, int Resets, long Transaction,
             : null;
 }
 
-/// <summary>Events in order, and the position after them, which moves on without events too.</summary>
+/// <summary>Events in order, and the position after them, which advances without events too.</summary>
 internal sealed record EventPage(List<EventRow> Events, EventCursor Next);
 
 /// <summary>An event, or the end of the feed, which has no Kind. Times are UTC.</summary>

@@ -3,8 +3,8 @@ namespace PaymentGateway.Storage;
 /// <summary>The shared health record: one instance polls a processor for all of them.</summary>
 internal sealed class HealthStore(SharedConnections shared)
 {
-    // A poll further in the future is of a clock that has jumped back since. One within the interval may be of a
-    // transaction that began later than this one, and was quicker.
+    // A poll more than an interval ahead is from before the clock jumped back. A poll less far ahead may be of a
+    // quicker transaction that began later.
     private const string ClaimSql = """
         UPDATE processor_health SET polled_at = now()
         WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval
@@ -24,7 +24,7 @@ internal sealed class HealthStore(SharedConnections shared)
         FROM processor_health
         """;
 
-    /// <summary>Claims those of the processors whose poll is due: no other instance polls them now.</summary>
+    /// <summary>Claims the processors whose poll is due, so that no other instance polls them.</summary>
     public Task<List<string>> ClaimAsync(string[] names, TimeSpan interval) =>
         shared.ListAsync(db => db.QueryAsync<string>(
             ClaimSql, new { Names = names, Interval = interval }, commandTimeout: db.CommandTimeout));

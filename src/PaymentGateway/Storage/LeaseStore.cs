@@ -2,10 +2,10 @@ using static PaymentGateway.Storage.PaymentStates;
 
 namespace PaymentGateway.Storage;
 
-/// <summary>The leases of instances and their payments' changes of owner, by the database's clock alone.</summary>
+/// <summary>Leases and changes of payments' owners, by the database's clock alone.</summary>
 /// <param name="leases">The keeper's own connections, because a wait for others must not cost the lease.</param>
 /// <param name="shared">For statements that may take longer.</param>
-/// <param name="batches">For adoptions: a statement that waits there was not sent.</param>
+/// <param name="batches">For adoptions: a statement that waits for one of these was not sent.</param>
 internal sealed class LeaseStore(
     [FromKeyedServices(LeaseStore.Leases)] SharedConnections leases, SharedConnections shared,
     BatchConnections batches)
@@ -15,10 +15,10 @@ internal sealed class LeaseStore(
     /// <summary>How many payments a statement reads to find the unsettled ones.</summary>
     public const int RowsMax = 10_000;
 
-    // Of two instances that name two processors at once, one finds its number taken.
+    // When two instances register names at once, one finds its number taken.
     private const int RegisterTries = 5;
 
-    // A gap would waste one of the numbers, so no sequence gives them.
+    // No sequence, because a gap would waste one of the 14 numbers.
     private const string RegisterSql = """
         WITH named AS (
             INSERT INTO processors (id, name)
@@ -33,8 +33,8 @@ internal sealed class LeaseStore(
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 
-    // The earlier version adopts from every epoch as if it had used fallback, and begins none beside processors that it
-    // does not know. Earlier is empty where this instance cannot run beside it.
+    // For an earlier version beside this one: it adopts as if each epoch had used fallback, and starts only beside the
+    // two URLs that it knows. Earlier is empty where the two versions cannot run together.
     private const string OpenSql = """
         INSERT INTO leases (instance, expires_at, processors, used_processors, used_fallback, default_url, fallback_url)
         VALUES (@Instance, now() + @Duration, @Processors, @UsedProcessors, true,
@@ -43,7 +43,7 @@ internal sealed class LeaseStore(
         RETURNING epoch
         """;
 
-    // Of an earlier version; null, of one before it, differs from nothing.
+    // An earlier version stores only URLs. A null URL, of the version before it, differs from nothing.
     private const string EarlierProcessors = "'default=' || default_url || ' fallback=' || fallback_url";
 
     private const string OtherProcessorsSql = $"""
@@ -97,8 +97,8 @@ internal sealed class LeaseStore(
         ORDER BY epoch
         """;
 
-    // A page of an owner's payments by time. The settled ones count, otherwise many of them would make a statement
-    // long. It has all payments of its last time, so that the next page begins after that.
+    // A page of an owner's payments by time. Settled ones count, otherwise many of them would make a statement slow.
+    // The page has all payments of its last time, so that the next page begins after that.
     private const string Page = """
         SELECT correlation_id, accepted_at FROM payments
         WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark
@@ -109,16 +109,16 @@ internal sealed class LeaseStore(
         (SELECT CASE WHEN count(*) >= @Rows THEN max(accepted_at) + interval '1 microsecond' END FROM ({Page}) AS page)
         """;
 
-    // A row's set of processors, and those that its owner may have used; 2 stands for 7, as in an earlier version.
+    // A row's set of processors plus those that its owner may have used; 2 stands for 7, as in an earlier version.
     private const string WithUsed =
         $"(CASE handover WHEN 2 THEN 7 ELSE handover END) | owner.may_have_used | {Sql.Unsent}::smallint";
 
-    // One adopter at a time, because two that move payments in different orders deadlock: where the lease row is
-    // locked, there is no row. The UPDATE checks the owner again, because the snapshot may be older than the claim. The
-    // statement lowers the adopter's own low-water mark, otherwise its death would leave older payments unseen; a
-    // closed adopter gets no row, because nobody searches its epoch any more. A closed epoch's marks are final.
-    // Payments that it had adopted itself keep their doubt. The lock timeout is for a payment that another transaction
-    // holds: the adopter's own lease, which is locked here, has to be renewed meanwhile.
+    // One adopter at a time, because two that move payments in different orders deadlock; if the lease row is locked,
+    // nothing is returned. The UPDATE checks the owner again, because the snapshot may be older than the claim. The
+    // adopter's own low-water mark is lowered, otherwise its death would leave older payments unseen. A closed adopter
+    // gets nothing, because nobody searches its epoch any more. A closed epoch's marks are final; payments that it had
+    // adopted keep their doubt. The lock timeout ends a wait for another transaction's payment, because the adopter's
+    // lease, which is locked here, must be renewed.
     private const string AdoptSql = $"""
         WITH claim AS (
             SELECT epoch, may_have_used FROM leases
@@ -167,7 +167,7 @@ internal sealed class LeaseStore(
         DELETE FROM leases WHERE epoch = @Epoch AND NOT EXISTS (SELECT 1 FROM owned)
         """;
 
-    // An earlier version that adopts and releases them again keeps a doubt at both of its processors by 2 alone.
+    // 2 is the one value by which an earlier version that adopts and releases again keeps a doubt at both processors.
     private const string ReleaseSql = $"""
         WITH released AS (
             UPDATE payments
@@ -183,8 +183,8 @@ internal sealed class LeaseStore(
         SELECT (SELECT count(*) FROM released) AS released, {NextPage} AS next
         """;
 
-    // After the backup the lost ledger may have charged any unsettled payment anywhere. An instance that runs on
-    // notices that it has lost its epoch, and no other one gets its number.
+    // After the backup any unsettled payment may have been charged anywhere. An instance that still runs notices that
+    // it has lost its epoch; no other gets its number.
     private const string DoubtAllSql = $"""
         WITH marked AS (
             UPDATE leases SET closed_at = coalesce(closed_at, now()), used_processors = used_processors
@@ -200,8 +200,8 @@ internal sealed class LeaseStore(
         SELECT count(*)::integer FROM marked
         """;
 
-    /// <summary>Gives each name its number, for good.</summary>
-    /// <returns>Without the names that got none, because the ledger has all 14 numbers in use.</returns>
+    /// <summary>Gives each name a permanent number.</summary>
+    /// <returns>The names with numbers; a name is missing when all 14 numbers are in use.</returns>
     public async Task<List<ProcessorRow>> RegisterAsync(string[] names)
     {
         for (var attempt = 1; ; attempt++)
@@ -243,7 +243,7 @@ internal sealed class LeaseStore(
     public Task<List<EpochRow>> OrphanedAsync() =>
         shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Moves the unsettled payments of a page to a new owner and gives them, in no order.</summary>
+    /// <summary>Moves the unsettled payments of a page to a new owner and returns them unsorted.</summary>
     /// <remarks>
     /// An adoption without an answer costs the adopter its epoch. On a multiplexed connection it could wait behind slow
     /// statements for longer than its own limit; here the server's limit of 5 s ends it with an answer.
@@ -261,7 +261,7 @@ internal sealed class LeaseStore(
 
     /// <summary>
     /// The names of transactions that write to payments now, or were prepared and may commit at any time. A prepared
-    /// one's begins with "prepared " and outlasts a restart.
+    /// one begins with "prepared " and outlasts a restart.
     /// </summary>
     public Task<List<string>> WritersAsync() =>
         shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));
@@ -285,7 +285,7 @@ internal sealed class LeaseStore(
     public Task CloseAsync(int epoch) =>
         leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A clean stop: releases what the epoch has not settled, and closes it; returns their number.</summary>
+    /// <summary>Releases what the epoch has not settled, and closes it; returns the number of payments.</summary>
     public async Task<int> ReleaseAsync(ReleaseArgs release)
     {
         try
@@ -340,7 +340,7 @@ internal sealed record RenewalRow(
     public LedgerState Ledger => new(Generation, Resets, ResetAt, Intact);
 }
 
-/// <summary>An instance's reading, as JSON; Instance differs between any two that are up.</summary>
+/// <summary>An instance's reading, as JSON; Instance differs between any two running instances.</summary>
 internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);
 
 /// <summary>A page of the payments of Epoch for the epoch To: Rows are read, and at most Limit adopted.</summary>

@@ -8,11 +8,11 @@ internal static partial class LedgerSetup
 {
     private const int StatementSecondsMax = 5;
 
-    // The server's own limit comes first.
+    // Longer than the server's limit, which ends a statement first.
     private const int CommandSecondsMax = StatementSecondsMax + 1;
 
-    // A batch of acceptances, one more where that is slow, and one of outcomes; rarely an adoption takes the place of
-    // one. Multiplexing would only add its hops (docs/decisions/0019-plain-connections-for-batches.md).
+    // Two batches of acceptances, because one may be slow, and one of outcomes; rarely an adoption takes one of these.
+    // Multiplexing would only add its hops (docs/decisions/0019-plain-connections-for-batches.md).
     private const int BatchConnectionsMax = 3;
 
     // One for the leases, and one more where that hangs.
@@ -61,8 +61,8 @@ internal static partial class LedgerSetup
     /// <summary>The connections of a pool for everything but batches.</summary>
     public static SharedConnections Shared(NpgsqlDataSource pool, TimeProvider clock)
     {
-        // Npgsql's own limit of a command comes first; 0 is none, and the one of several hosts is too long for a
-        // caller.
+        // A caller waits 1 s longer than Npgsql's limit of a command. 0 is no limit, and the limit for several hosts is
+        // too long for a caller.
         var settings = new NpgsqlConnectionStringBuilder(pool.ConnectionString);
         var limit = settings.CommandTimeout;
         if (limit == 0 || (limit == MultiHost.CommandSeconds && MultiHost.AreNamedIn(settings)))
@@ -79,7 +79,7 @@ internal static partial class LedgerSetup
     {
         // 800 ms of 3 s: another renewal fits into the lease when a server process hangs.
         var answerWithin = leaseDuration * 4 / 15;
-        // Nobody waits for the end of a statement that its caller has given up.
+        // -1, because nobody waits for the end of a statement that its caller has given up.
         var seconds = (int)answerWithin.TotalSeconds + 1;
         var pool = Plain(
             $"{connectionString};Command Timeout={seconds};Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
@@ -92,12 +92,12 @@ internal static partial class LedgerSetup
     public static BatchConnections Connections(string connectionString, int count) =>
         new(Plain(connectionString, "batches", count), count);
 
-    /// <summary>Makes a pool; limits that the connection string leaves open are set here.</summary>
-    /// <param name="connectionString">Npgsql's.</param>
+    /// <summary>Makes a pool, with defaults for the limits that the connection string leaves out.</summary>
+    /// <param name="connectionString">In Npgsql's form.</param>
     /// <param name="name">For the metrics.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
-    /// <param name="synchronousCommit">A commit waits until a crash cannot undo it.</param>
-    /// <exception cref="ConfigurationException">It does not parse, or leaves too few connections.</exception>
+    /// <param name="synchronousCommit">Whether a commit waits until a crash cannot undo it.</param>
+    /// <exception cref="ConfigurationException">The string does not parse, or allows too few connections.</exception>
     public static NpgsqlDataSource DataSource(
         string connectionString, string name = "shared", int reserved = 0, bool synchronousCommit = false)
     {
@@ -126,12 +126,12 @@ internal static partial class LedgerSetup
             if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
             AddOption(settings, "statement_timeout", $"{StatementSecondsMax}s");
-            // A plan that is made while a table has one page would read it whole, and is kept while it grows
-            // (KeptPlanTests). Every statement has its index.
+            // A plan made while a table has one page would scan it, and is kept while the table grows (KeptPlanTests).
+            // Every statement has its index.
             AddOption(settings, "enable_seqscan", "off");
             // Otherwise a plan sorts a whole backlog for one page of it, which looks cheaper in a large ledger.
             AddOption(settings, "enable_bitmapscan", "off");
-            // The last one counts: the connection string may not switch it off, nor the wait for the standby.
+            // The last option counts, so the connection string cannot switch off this, nor the wait for the standby.
             if (synchronousCommit || several)
                 settings.Options += " -c synchronous_commit=on";
 

@@ -18,9 +18,9 @@ internal sealed class LedgerStateStore(SharedConnections shared)
 
     private const string UntilSql = "SELECT clock_timestamp() + @Within AS until";
 
-    // One round trip, and one transaction that ends without its client. Tables are locked in the order of every other
-    // statement, and for a short wait, because others wait behind it. A purge that nobody waits for any more must not
-    // empty what was acknowledged meanwhile; its deadline is by the database's clock.
+    // One round trip and one transaction, which ends without its client. Tables are locked in the order of all other
+    // statements, with a short wait, because others wait behind it. Past its deadline, by the database's clock, a purge
+    // would delete what was acknowledged after its caller gave up.
     private const string PurgeSql = """
         SELECT set_config('payment_gateway.purge_until', @Until::text, true);
         DO $purge$ BEGIN
@@ -47,7 +47,7 @@ internal sealed class LedgerStateStore(SharedConnections shared)
     /// <summary>The deadline of a purge that is asked for now, by the database's clock.</summary>
     public Task<DateTime> PurgeUntilAsync()
     {
-        // A tenth for clocks that do not run alike: the server gives up before its caller does.
+        // A tenth less, because clocks do not run alike and the server must give up before its caller.
         var waited = shared.AnswerWithin * 0.9;
         var within = waited < PurgeWithin ? waited : PurgeWithin;
         return shared.RunAsync(db => db.QuerySingleAsync<DateTime>(
@@ -57,9 +57,9 @@ internal sealed class LedgerStateStore(SharedConnections shared)
     /// <summary>Empties the ledger and begins a new one.</summary>
     /// <param name="until">Of <see cref="PurgeUntilAsync"/>.</param>
     /// <param name="cancellation">
-    /// The caller has gone. The deadline is not enough, because an instance that was frozen first has a fresh one.
+    /// The caller hung up. The deadline is not enough, because an instance that froze before asking gets a fresh one.
     /// </param>
-    /// <exception cref="DbException">The ledger is as before, or nobody knows; repeat.</exception>
+    /// <exception cref="DbException">The purge failed, or its outcome is unknown; repeat.</exception>
     public Task PurgeAsync(DateTime until, CancellationToken cancellation = default) => shared.LockAsync(
         db => db.ExecuteAsync(PurgeSql, new { Until = until }, commandTimeout: db.CommandTimeout), cancellation);
 }

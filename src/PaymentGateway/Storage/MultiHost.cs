@@ -3,11 +3,11 @@ namespace PaymentGateway.Storage;
 /// <summary>A database that fails over: the host that takes writes is used (docs/decisions/0028-failover.md).</summary>
 internal static class MultiHost
 {
-    // A commit may wait for the standby, and Npgsql's time limit cancels that wait: a row that one server alone has
-    // would be visible then. Within 60 s a primary without its standby has stopped by itself.
+    // Npgsql's time limit would cancel a commit's wait for the standby, and a row that only one server has would be
+    // visible. Within 60 s a primary without its standby has stopped by itself.
     public const int CommandSeconds = 60;
 
-    // A message in the log that nobody reads. A standby takes none.
+    // Writes a message into the WAL that nobody reads. A standby cannot write one.
     private const string CommitSql =
         "SELECT pg_logical_emit_message(true, 'payment-gateway', '') WHERE NOT pg_is_in_recovery()";
 
@@ -19,7 +19,7 @@ internal static class MultiHost
         // Npgsql multiplexes to one host only, and takes the kind of server from WithTargetSession alone.
         settings.Multiplexing = false;
         settings.Remove("Target Session Attributes");
-        // A commit whose wait for the standby is cancelled counts as done. Nobody reads what follows a cancel.
+        // A commit whose wait for the standby is cancelled looks done, so nobody reads the answer after a cancel.
         settings.CancellationTimeout = -1;
         if (!settings.ShouldSerialize("Timeout"))
             settings.Timeout = 1;
@@ -31,8 +31,8 @@ internal static class MultiHost
     }
 
     /// <summary>
-    /// A data source whose connections see nothing that only one server has. A commit that waits for the standby is
-    /// visible after a crash of its server, and lost if the standby is promoted. So each connection begins with a
+    /// A data source whose connections see nothing that only one server has. A commit that still waited for the standby
+    /// is visible after its server's crash, and lost if the standby is promoted. So each connection begins with a
     /// commit, which waits until the standby has everything before it; a crash ends all earlier connections.
     /// </summary>
     public static NpgsqlDataSource Build(NpgsqlSlimDataSourceBuilder builder) => builder

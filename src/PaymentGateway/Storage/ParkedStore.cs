@@ -18,7 +18,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         SELECT count(*) FROM parked
         """;
 
-    // Bounded, because it runs each second, however many wait.
+    // Bounded, because it runs each second.
     private const string CountSql = $"""
         SELECT reason, count(*) AS payments FROM (
             SELECT parked_reason AS reason FROM payments
@@ -27,8 +27,8 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         """;
 
     /// <summary>
-    /// Gives payments to any adopter, in doubt: it looks them up at all processors of the configuration first. 2 stands
-    /// for 7, as in an earlier version.
+    /// Releases payments to any adopter, in doubt at all configured processors, so that it looks them up first. 2
+    /// stands for 7, as in an earlier version.
     /// </summary>
     public const string PutBack = $"""
         UPDATE payments
@@ -50,8 +50,8 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         SELECT count(*) FROM replayed
         """;
 
-    // One replay at a time, as a claim of the released payments, because two could lock one page in different orders.
-    // The second finds nothing parked in it.
+    // One replay at a time, by a lock on epoch 0, because two could lock one page in different orders. The second finds
+    // nothing parked in it.
     private const string ReplayPageSql = $"""
         WITH claim AS (SELECT epoch FROM leases WHERE epoch = {Sql.Nobody} FOR UPDATE), page AS (
             SELECT correlation_id FROM payments
@@ -75,13 +75,13 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         shared.ListAsync(db => db.QueryAsync<ParkedCountRow>(
             CountSql, new { Limit = limit }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Gives a parked payment to any adopter.</summary>
+    /// <summary>Releases a parked payment to any adopter.</summary>
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
         await shared.RunAsync(db => db.QuerySingleAsync<long>(
             ReplaySql, new { Id = id, options.Processors.Names }, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>Gives a page of parked payments to any adopter; their cursors come in no order.</summary>
+    /// <summary>Releases a page of parked payments to any adopter; returns their cursors unsorted.</summary>
     public Task<List<PaymentCursor>> ReplayPageAsync(PaymentCursor after, string? reason, int limit) =>
         shared.ListAsync(db => db.QueryAsync<PaymentCursor>(
             ReplayPageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit, options.Processors.Names },

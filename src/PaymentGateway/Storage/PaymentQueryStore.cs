@@ -11,7 +11,7 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
           AND settlements.correlation_id = payments.correlation_id
         """;
 
-    // A query for each column stays a look-up for one row: a join may be planned as a scan of the whole table.
+    // A subquery for each column looks up one row; a join may be planned as a scan of the whole table.
     private const string PaymentSql = $"""
         SELECT correlation_id, accepted_at,
                coalesce((SELECT amount_cents {OfSettlement}), amount_cents) AS amount_cents, owner_epoch,
@@ -61,10 +61,10 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
     public Task<List<PaymentRow>> SettledAsync(PaymentPageArgs page) =>
         shared.ListAsync(db => db.QueryAsync<PaymentRow>(SettledSql, page, commandTimeout: db.CommandTimeout));
 
-    /// <summary>A page of what the owners have; some of these are settled.</summary>
+    /// <summary>A page of owned payments; some of them are settled.</summary>
     public Task<List<PaymentRow>> OwnedAsync(PaymentPageArgs page) => ListAsync(page with { Which = "owned" });
 
-    /// <summary>A page of what is parked; some of these may be settled.</summary>
+    /// <summary>A page of parked payments; some of them may be settled.</summary>
     public Task<List<PaymentRow>> ParkedAsync(PaymentPageArgs page) => ListAsync(page with { Which = "parked" });
 
     public Task<List<PaymentRow>> InDoubtAsync(PaymentPageArgs page) =>
@@ -99,7 +99,7 @@ internal sealed record PaymentCursor(DateTime AcceptedAt, Guid Id)
     /// <summary>Before every payment.</summary>
     public static readonly PaymentCursor Start = new(DateTime.UnixEpoch, Guid.Empty);
 
-    /// <summary>After every payment; the end of DateTime travels as infinity.</summary>
+    /// <summary>After every payment; the end of DateTime is sent as infinity.</summary>
     public static readonly PaymentCursor End =
         new(DateTime.SpecifyKind(DateTime.MaxValue, DateTimeKind.Utc), Guid.Empty);
 }

@@ -3,10 +3,10 @@ namespace PaymentGateway.Storage;
 /// <summary>The states of a row of payments (postgres/migrations).</summary>
 internal static class PaymentStates
 {
-    /// <summary>The owner epoch of what nobody settles: anyone may adopt it. No lease has it.</summary>
+    /// <summary>The owner of released payments: any instance may adopt them.</summary>
     public const int Nobody = 0;
 
-    /// <summary>The owner epoch of what waits for an operator.</summary>
+    /// <summary>The owner of parked payments.</summary>
     public const int Parked = -1;
 
     /// <summary>Never handed over: its owner is the instance that accepted it.</summary>
@@ -19,15 +19,15 @@ internal static class PaymentStates
     private const short BothOfEarlier = 2;
     private const short Both = 6;
 
-    /// <summary>Handed over, and perhaps charged at these by terminated owners.</summary>
+    /// <summary>Handed over; terminated owners may have charged at these processors.</summary>
     public static short Handover(ProcessorSet mayBeAt) =>
         mayBeAt.Bits == Both ? BothOfEarlier : (short)(mayBeAt.Bits | Unsent);
 
-    /// <summary>Where a row's payment may be charged.</summary>
+    /// <summary>The processors at which a row's payment may have been charged.</summary>
     public static ProcessorSet MayBeAt(short handover) =>
         new(handover == BothOfEarlier ? Both : (short)(handover & ~Unsent));
 
-    /// <summary>The numbers for statements: Dapper.AOT takes constants only, and a number makes none.</summary>
+    /// <summary>The numbers as text, because Dapper.AOT takes only constant statements.</summary>
     public static class Sql
     {
         public const string Nobody = "0";

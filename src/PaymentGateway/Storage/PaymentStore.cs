@@ -5,15 +5,15 @@ namespace PaymentGateway.Storage;
 /// <summary>The accepted payments in PostgreSQL.</summary>
 internal sealed class PaymentStore(SharedConnections shared, BatchConnections batches)
 {
-    // A scalar subquery, because the kept plan of a join read payments whole, each second
+    // A scalar subquery, because the kept plan of a join scanned payments each second
     // (docs/decisions/0017-every-plan-uses-an-index.md).
     public const string IsUnsettled = """
         (SELECT true FROM settlements WHERE settlements.accepted_at = payments.accepted_at
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The same statement checks the lease, because nobody would look for payments that a closed epoch, or a batch that
-    // its lease refuses, adds. The lock timeout is for ids that another transaction has stored and not committed.
+    // The statement checks the lease itself, because nobody would look for rows of a closed epoch or of a refused
+    // batch. The lock timeout is for ids that another transaction has stored and not committed.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch
@@ -24,7 +24,7 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         RETURNING accepted_at
         """;
 
-    // Light load comes one by one, and this statement starts faster than the one on arrays.
+    // For single payments of a light load: it starts faster than the statement on arrays.
     private const string StoreOneSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases
@@ -34,8 +34,8 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         RETURNING accepted_at
         """;
 
-    // Handed over, so that BacklogSweep does not load what the owner has in memory. Another statement reads whose the
-    // ids are, because the snapshot of this one may be older than rows that it waits for.
+    // Stored as handed over, so that BacklogSweep does not load payments that are in memory. A second statement reads
+    // the owners, because this one's snapshot may be older than rows that it waits for.
     private const string StoreAgainSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner_epoch)
         SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @OwnerEpoch
@@ -58,13 +58,13 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         """;
 
     /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
-    /// <returns>The times of those that are new; the others were known, or the owner's lease refuses them.</returns>
-    /// <exception cref="DbException">Nobody knows; with LockNotAvailable nothing was stored.</exception>
+    /// <returns>The times of the new payments; the others were known, or the owner's lease refuses them.</returns>
+    /// <exception cref="DbException">The outcome is unknown; with LockNotAvailable nothing was stored.</exception>
     public Task<DateTime[]> StoreAsync(StoreArgs batch) => batches.RunAsync(
         static async (db, batch) =>
         {
-            // Not by Dapper, because its rows need a thread of the pool (RowReading), and that change of threads costs
-            // a quarter of an instance's CPU. Npgsql has a whole row when ReadAsync ends, so no thread blocks.
+            // Without Dapper, because its rows need a thread of the pool (RowReading), and that switch costs a quarter
+            // of an instance's CPU. Npgsql has a whole row when ReadAsync completes, so no thread blocks.
             await using var insert = db.CreateCommand();
             var one = batch.Ids.Length == 1;
             insert.CommandText = one ? StoreOneSql : StoreSql;
@@ -83,7 +83,7 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         batch);
 
     /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
-    /// <returns>The rows of these ids now, in no order; one of another owner or time is not charged here.</returns>
+    /// <returns>The rows of these ids now, unsorted; those of another owner or time are not charged here.</returns>
     public async Task<List<StoredPayment>> StoreAgainAsync(StoreAgainArgs kept)
     {
         await shared.RunAsync(db => db.ExecuteAsync(StoreAgainSql, kept, commandTimeout: db.CommandTimeout));

@@ -9,22 +9,21 @@ namespace PaymentGateway.Storage;
 /// effect only where the ledger still is as it was read, and corrects the totals too.
 /// </summary>
 /// <remarks>
-/// Totals of corrections are those of epoch 0, beside those of instances that have lost their lease; both take the rows
-/// in one order. Payments are locked before settlements, as a purge does; a purge that came first has left nothing to
-/// correct, and another generation. The totals count each settlement once, when it or its first acceptance was
-/// recorded, so a correction subtracts it.
+/// Corrections change the totals of epoch 0, as instances without a lease do; both lock the rows in one order. Payments
+/// are locked before settlements, as a purge does; after a purge the generation differs, and nothing is corrected. The
+/// totals count each settlement once, when it or its first acceptance was recorded, so a correction subtracts it.
 /// </remarks>
 internal sealed class ReconciliationStore : IAsyncDisposable
 {
     public const int WindowRowsMax = 1_000;
 
-    // Schema changes lock the number before.
+    // Schema changes lock 72616966.
     private const string LockSql = "SELECT pg_try_advisory_lock(72616967) AS taken";
 
     private const string UnlockSql = "SELECT pg_advisory_unlock(72616967) AS taken";
 
-    // One statement for each owner, because a store of several servers joins no page of payments with leases.
-    // PostgreSQL ends the transaction of an instance that is frozen between two, otherwise purges would wait for it.
+    // One statement for each owner, because a database of several servers cannot join a page of payments with leases.
+    // PostgreSQL ends the transaction of an instance that freezes between two, otherwise purges would wait for it.
     private const string OwnersSql = """
         SELECT epoch, low_water_mark, may_have_used FROM leases
         WHERE (@All OR adopted_at IS NULL)
@@ -72,7 +71,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
           AND amount_cents = @WasCents AND requested_at = @WasRequestedAt
         """;
 
-    // By the key of an owner that settles it at this moment: one of the two enters.
+    // An owner that settles the payment at this moment has the same key, so one of the two is stored.
     private const string RecordSql = $"""
         WITH locked_first AS (SELECT 1 FROM payments), recorded AS (
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
@@ -110,8 +109,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         """;
 
     // An open epoch whose low-water mark is not past the payment may have it in memory, in doubt, and would charge it
-    // beside its adopter (docs/decisions/0027-reconciliation.md). The payment comes first, because an adopter may have
-    // its row locked, and the owner is compared again then; the settlement goes only with it.
+    // beside its adopter (docs/decisions/0027-reconciliation.md). The payment comes first: if an adopter has locked its
+    // row, its owner is compared again after the wait. The settlement is deleted only with it.
     private const string PutBackSql = $"""
         WITH released AS (
             {ParkedStore.PutBack}
@@ -141,7 +140,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private ReconciliationStore(NpgsqlDataSource pool, NpgsqlConnection connection) =>
         (_pool, _connection) = (pool, connection);
 
-    /// <exception cref="NpgsqlException">It broke: Dapper would open it again, without the lock.</exception>
+    /// <exception cref="NpgsqlException">The connection broke; Dapper would open it again without the lock.</exception>
     public NpgsqlConnection Connection => _connection.State == ConnectionState.Open
         ? _connection
         : throw new NpgsqlException("The connection with the lock of reconciliations broke.");
@@ -202,7 +201,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     /// <summary>A page of payments in any state, the last accepted first.</summary>
     public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit) =>
-        // Of all owners, because payments that their owner has forgotten are looked for.
+        // All owners, because this looks for payments that their owner has forgotten.
         OfOwnersAsync(all: true, CandidateRow.NewestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
             AcceptedBeforeSql,
             new { owner.Epoch, From = last ?? DateTime.UnixEpoch, before.AcceptedAt, before.Id, Limit = limit },
@@ -231,17 +230,17 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             PaymentQueryStore.FindSql, new { Id = id }, commandTimeout: db.CommandTimeout));
 
     /// <summary>Records a payment as settled; false when it is settled by now, or purged.</summary>
-    /// <exception cref="DbException">Nobody knows.</exception>
+    /// <exception cref="DbException">The outcome is unknown.</exception>
     public async Task<bool> RecordAsync(RecordHeldArgs held) =>
         await RunAsync(db => db.QuerySingleAsync<long>(RecordSql, held, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>Corrects a settlement; false when it is another one by now, or purged.</summary>
+    /// <summary>Corrects a settlement; false when it has changed or was purged.</summary>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> CorrectAsync(CorrectArgs settlement) =>
         await RunAsync(db => db.QuerySingleAsync<long>(CorrectSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
 
-    /// <summary>Deletes a settlement and gives the payment to any adopter, in doubt at all processors.</summary>
-    /// <returns>False when it is another one by now, or purged, or an instance may have it in memory.</returns>
+    /// <summary>Deletes a settlement and releases the payment to any adopter, in doubt at all processors.</summary>
+    /// <returns>False when it has changed or was purged, or an instance may have it in memory.</returns>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> PutBackAsync(PutBackArgs settlement) =>
         await RunAsync(db => db.QuerySingleAsync<long>(PutBackSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
@@ -251,7 +250,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     {
         try
         {
-            // The server ends a connection some time after its client has closed it, and with it the lock.
+            // Otherwise the lock would end some time later, when the server ends the closed connection.
             if (_isLocked && _connection.State == ConnectionState.Open)
                 await RunAsync(db => db.QuerySingleAsync<bool>(UnlockSql, commandTimeout: db.CommandTimeout));
         }
@@ -264,13 +263,13 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         await _pool.DisposeAsync();
     }
 
-    // The epochs that may own payments; parked ones have one, too.
+    // The epochs that may own payments, and -1 for parked ones.
     private Task<List<EpochRow>> OwnersAsync(bool all) =>
         ListAsync(db => db.QueryAsync<EpochRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>The first of all owners' payments, in one snapshot, because payments change their owners.</summary>
-    /// <param name="all">Of those whose payments are all settled, too.</param>
-    /// <param name="page">Of one owner, up to the last time that is wanted; null is all.</param>
+    /// <summary>The first payments of all owners, in one snapshot, because payments change owners.</summary>
+    /// <param name="all">Includes owners whose payments are all settled.</param>
+    /// <param name="page">Reads a page of one owner, up to the last wanted time; null is all.</param>
     private async Task<List<CandidateRow>> OfOwnersAsync(
         bool all, Comparer<CandidateRow> order, int limit,
         Func<NpgsqlConnection, EpochRow, DateTime?, Task<IEnumerable<CandidateRow>>> page)
@@ -311,7 +310,7 @@ internal sealed record CandidateRow(Guid CorrelationId, DateTime AcceptedAt, lon
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }
 
-/// <summary>A parked payment is OwnerEpoch's from then on; Epoch is that of the totals, here and below.</summary>
+/// <summary>OwnerEpoch then owns a parked payment; Epoch is that of the totals, here and below.</summary>
 internal sealed record RecordHeldArgs(
     Guid Id, DateTime AcceptedAt, string Processor, long AmountCents, DateTime RequestedAt, int Generation,
     int OwnerEpoch, int Epoch = Nobody);
@@ -321,7 +320,7 @@ internal sealed record CorrectArgs(
     Guid Id, DateTime AcceptedAt, string WasProcessor, long WasCents, DateTime WasRequestedAt, string Processor,
     long AmountCents, DateTime RequestedAt, int Generation, int Epoch = Nobody);
 
-/// <summary>Names are those of all processors that an adopter looks it up at.</summary>
+/// <summary>Names are the processors at which an adopter looks the payment up.</summary>
 internal sealed record PutBackArgs(
     Guid Id, DateTime AcceptedAt, int WasOwner, string WasProcessor, long WasCents, DateTime WasRequestedAt,
     int Generation, string[] Names, int Epoch = Nobody);

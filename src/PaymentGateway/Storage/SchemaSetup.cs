@@ -3,15 +3,15 @@ using System.IO.Hashing;
 namespace PaymentGateway.Storage;
 
 /// <summary>Brings the tables to this binary's version, and refuses those that it must not run on.</summary>
-/// <param name="shared">A migration has the time of one of their commands.</param>
+/// <param name="shared">Their command timeout limits a migration.</param>
 /// <param name="durable">Whether the tables must survive a crash of the database.</param>
-/// <param name="log">Told of each migration.</param>
+/// <param name="log">Gets a line for each migration.</param>
 internal sealed partial class SchemaSetup(SharedConnections shared, bool durable, ILogger<SchemaSetup> log)
 {
-    // Two that migrate at once would both create; the lock ends with the transaction.
+    // Two instances at once would both create tables; the lock ends with the transaction.
     private const string LockSql = "SELECT pg_advisory_xact_lock(72616966)";
 
-    // Logged in both profiles: a crash empties tables, and leaves them as they were made.
+    // Logged in both profiles, because a crash empties UNLOGGED tables and keeps their structure.
     private const string VersionTableSql = """
         CREATE TABLE IF NOT EXISTS schema_version (
             version    integer PRIMARY KEY,
@@ -23,7 +23,7 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
 
     private const string VersionsSql = "SELECT version, checksum FROM schema_version ORDER BY version";
 
-    // While a table's lock is waited for, payments wait behind it, so not for long.
+    // Short, because payments wait behind a statement that waits for a table's lock.
     private const string LimitSql = """
         SELECT set_config('lock_timeout', '300ms', true), set_config('statement_timeout', @StatementTimeout, true)
         """;
@@ -114,7 +114,7 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
         if (!Pending(await VersionsAsync(db, transaction)).Contains(migration))
             return false;
 
-        // The server's own limit comes before that of the command; 0 is none.
+        // The server's limit ends 1 s before that of the command; 0 is none.
         var limit = string.Create(CultureInfo.InvariantCulture, $"{Math.Max(0, db.CommandTimeout - 1)}s");
         await db.ExecuteAsync(LimitSql, new { StatementTimeout = limit }, transaction, db.CommandTimeout);
         foreach (var statement in migration.Statements(durable))
@@ -124,7 +124,7 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
         return true;
     }
 
-    // Each table, because a crash that empties payments alone would have an id accepted, and settled, once more.
+    // Each table: after a crash that empties payments alone, an id would be accepted and settled again.
     private void RefuseOtherProfile(SchemaState state)
     {
         if ((durable ? state.Unlogged : state.Logged) != 0)
@@ -183,8 +183,8 @@ internal sealed record Migration(int Version, string Name, string Sql)
 }
 
 /// <summary>
-/// How many of our tables there are: schema_version, the others, logged ones that the unlogged profile has UNLOGGED,
-/// and UNLOGGED ones; and the settings of the server's safety that are off.
+/// Counts of our tables: schema_version, the others, logged ones that the unlogged profile has UNLOGGED, and UNLOGGED
+/// ones. SwitchedOff lists the server's safety settings that are off.
 /// </summary>
 internal sealed record SchemaState(long Versioned, long Tables, long Logged, long Unlogged, string SwitchedOff)
 {

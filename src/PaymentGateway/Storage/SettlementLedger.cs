@@ -7,8 +7,8 @@ namespace PaymentGateway.Storage;
 internal sealed class SettlementLedger(SharedConnections shared, BatchConnections batches)
 {
     /// <summary>
-    /// An outcome whose totals are to be added. A payment that was charged long before its acceptance, at a time whose
-    /// payments are deleted, was deleted and came again: the totals have it (docs/decisions/0029-retention.md).
+    /// An outcome that the totals do not have. A payment that was charged long before its acceptance, in a time whose
+    /// payments are deleted, was deleted and posted again: the totals have it (docs/decisions/0029-retention.md).
     /// </summary>
     public const string IsUncounted = """
         (requested_at >= accepted_at - interval '1 hour'
@@ -27,8 +27,8 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
             amount_cents = totals.amount_cents + excluded.amount_cents
         """;
 
-    // The payments are looked up by their ids, because the kept plan of a join with the outcomes may scan the table. No
-    // payment, or one of another acceptance: it was purged.
+    // Looks payments up by id, because the kept plan of a join with the outcomes may scan the table. An outcome without
+    // its payment, or with one of another acceptance, was purged.
     private const string RecordSql = $"""
         WITH locked_first AS (SELECT 1 FROM payments), known AS (
             SELECT outcome.*
@@ -47,7 +47,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         SELECT count(*) FROM known
         """;
 
-    // The row without a name says that payments of a raw part are deleted, as the same snapshot knows.
+    // A row without a name says that payments of a raw part are deleted in this snapshot.
     private const string SummariseSql = """
         SELECT (SELECT name FROM processors WHERE id = parts.processor) AS processor,
                sum(requests)::bigint AS requests, sum(amount_cents) AS amount_cents FROM (
@@ -72,7 +72,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
 
     /// <summary>Records outcomes; one that is in the ledger changes nothing, and a purged one is left out.</summary>
     /// <returns>How many are in the ledger now.</returns>
-    /// <exception cref="DbException">Nobody knows; repeat.</exception>
+    /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
     public Task<long> RecordAsync(RecordArgs batch) =>
         RowReading.RunAsync(() => batches.RunAsync(
             static (db, batch) => db.QuerySingleAsync<long>(RecordSql, batch, commandTimeout: db.CommandTimeout),
@@ -100,12 +100,12 @@ internal sealed record RecordArgs(
     short[] Attempts, int Epoch);
 
 /// <summary>
-/// The parts of a window: raw rows, buckets of 5 s, buckets of an hour, buckets of 5 s, raw rows up to and with To.
+/// The parts of a window: raw rows, buckets of 5 s, buckets of an hour, buckets of 5 s, raw rows up to To inclusive.
 /// </summary>
 internal sealed record SummaryArgs(
     DateTime From, DateTime HeadEnd, DateTime HoursFrom, DateTime HoursTo, DateTime TailStart, DateTime To)
 {
-    /// <summary>The first instant that raw rows are read of; the end of time where none are.</summary>
+    /// <summary>The first time whose raw rows are read; Latest when none are.</summary>
     public DateTime FirstRaw => From < HeadEnd ? From : TailStart <= To ? TailStart : Latest;
 
     // The statements name the widths too.
@@ -118,10 +118,10 @@ internal sealed record SummaryArgs(
 
     public static SummaryArgs Of(DateTime? from, DateTime? to)
     {
-        // The ends of DateTime travel as -infinity and infinity: then there is no edge on that side.
+        // The ends of DateTime are sent as -infinity and infinity, so that side has no edge.
         var first = from ?? Earliest;
         var last = to ?? Latest;
-        // The bound is inclusive: the last microsecond of a bucket takes in all of it.
+        // The bound is inclusive, so the last microsecond of a bucket includes the whole bucket.
         var end = to is null || last > Latest - Instant ? last : last + Instant;
         var (headEnd, tailStart) = Whole(Bucket, first, from is null, end, to is null) ?? (first, first);
         var (hoursFrom, hoursTo) =
@@ -142,7 +142,7 @@ internal sealed record SummaryArgs(
         return from < to ? (from, to) : null;
     }
 
-    // From the year 1; the statements' epoch is whole days later.
+    // Buckets count from the year 1; the statements' epoch is whole days later, so both agree.
     private static DateTime Floor(DateTime utc, TimeSpan width) => utc.AddTicks(-(utc.Ticks % width.Ticks));
 
     private static DateTime Ceil(DateTime utc, TimeSpan width)
@@ -159,7 +159,7 @@ internal sealed record TotalsRow(string? Processor, long Requests, decimal Amoun
 /// whole buckets only. The message goes to the client.
 /// </summary>
 /// <param name="bound">Which end of the window, as the wire calls it.</param>
-/// <param name="nearest">UTC; one that can be summed up.</param>
+/// <param name="nearest">The nearest bound that can be summed up, UTC.</param>
 internal sealed class NotKeptException(string bound, DateTime nearest) : Exception(string.Create(
     CultureInfo.InvariantCulture,
     $"{bound} is among payments that have left the ledger, and only sums of 5 seconds are kept of these. It may be "

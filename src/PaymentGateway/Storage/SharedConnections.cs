@@ -3,13 +3,13 @@ namespace PaymentGateway.Storage;
 /// <summary>
 /// The connections for everything but batches, multiplexed when the connection string says so. Safe from any thread.
 /// </summary>
-/// <param name="pool">Owned from here.</param>
+/// <param name="pool">Disposed with this.</param>
 /// <param name="answerWithin">How long a caller waits at most.</param>
 /// <param name="clock">Counts that time.</param>
 /// <remarks>
 /// A multiplexed command does not end at its Command Timeout when the server is frozen, and a loop that waits for ever
-/// would not notice that the server is back. So the caller is let go, and the connection stays with its work: were it
-/// given to another, both would read from one socket.
+/// would not notice that the server is back. So the caller times out, and the command keeps its connection, because a
+/// second user would read from the same socket.
 /// </remarks>
 internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWithin, TimeProvider clock)
     : IAsyncDisposable
@@ -19,17 +19,16 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
     public TimeSpan AnswerWithin => answerWithin;
 
     /// <summary>Runs a statement on a connection, which Dapper opens.</summary>
-    /// <exception cref="NpgsqlException">The statement's, or there was no connection.</exception>
+    /// <exception cref="NpgsqlException">The statement failed, or there was no connection.</exception>
     /// <exception cref="TimeoutException">No answer; the outcome is unknown.</exception>
     public Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
         RowReading.RunAsync(() => WorkAsync(statement)).WaitAsync(answerWithin, clock);
 
-    /// <summary>Runs a query, and gives its rows.</summary>
     /// <inheritdoc cref="RunAsync"/>
     public Task<List<TRow>> ListAsync<TRow>(Func<NpgsqlConnection, Task<IEnumerable<TRow>>> query) =>
         RunAsync(async db => (await query(db)).AsList());
 
-    /// <summary>Runs a statement that locks tables, again while others use them; five times at most.</summary>
+    /// <summary>Runs a statement that locks tables; tries five times while others use them.</summary>
     /// <inheritdoc cref="RunAsync"/>
     public async Task<TResult> LockAsync<TResult>(
         Func<NpgsqlConnection, Task<TResult>> statement, CancellationToken cancellation = default)
@@ -59,16 +58,16 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
 }
 
 /// <summary>
-/// Runs statements whose rows Dapper.AOT reads. Dapper blocks its thread until a column comes; the sockets' thread, on
-/// which Program lets work go on, would wait for itself.
+/// Runs statements whose rows Dapper.AOT reads. Dapper blocks its thread until a column arrives; on the sockets'
+/// thread, where Program runs continuations, it would wait for itself.
 /// </summary>
 internal static class RowReading
 {
-    // An await goes on in the scheduler that it began in; this one takes any number of pool threads.
+    // An await continues on the scheduler that it began on; this one uses any number of pool threads.
     private static readonly TaskScheduler PoolThreads =
         new ConcurrentExclusiveSchedulerPair(TaskScheduler.Default, -1).ConcurrentScheduler;
 
-    /// <summary>Runs a statement, and goes on in a thread of the pool whenever it has waited.</summary>
+    /// <summary>Runs a statement; its continuations run on threads of the pool.</summary>
     public static Task<TResult> RunAsync<TResult>(Func<Task<TResult>> statement) =>
         Task.Factory.StartNew(statement, CancellationToken.None, TaskCreationOptions.None, PoolThreads).Unwrap();
 }

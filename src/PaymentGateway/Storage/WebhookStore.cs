@@ -53,7 +53,7 @@ internal sealed class WebhookStore(SharedConnections shared)
     public Task<bool> KeepAsync(WebhookArgs webhook) => RunAsync(
         db => db.ExecuteAsync(KeepSql, webhook, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Stores the position before the failed event, and puts the next try off.</summary>
+    /// <summary>Stores the position before the failed event, and delays the next try.</summary>
     public Task FailAsync(WebhookArgs webhook) => RunAsync(
         db => db.ExecuteAsync(FailSql, webhook, commandTimeout: db.CommandTimeout));
 
@@ -72,7 +72,7 @@ internal sealed class WebhookStore(SharedConnections shared)
         await shared.RunAsync(statement) == 1;
 }
 
-/// <param name="Holder">Differs between any two takes.</param>
+/// <param name="Holder">Differs between any two calls of TakeAsync.</param>
 internal sealed record WebhookArgs(
     string Name, string Holder, TimeSpan For = default, string? Position = null, int Failures = 0,
     string? Failure = null);
