@@ -156,7 +156,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
 
 internal enum AcceptResult
 {
-    /// <summary>Acknowledged: by this or by an earlier request with the same id and amount.</summary>
+    /// <summary>Acknowledged, by this or an earlier request with the same id and amount.</summary>
     Accepted,
 
     /// <summary>The id is known with another amount.</summary>

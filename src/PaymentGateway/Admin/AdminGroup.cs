@@ -2,8 +2,8 @@ namespace PaymentGateway.Admin;
 
 /// <summary>Groups of endpoints by their callers; each answers 503 while PostgreSQL is unavailable.</summary>
 /// <remarks>
-/// A convention puts one delegate around another when the endpoints are made. An endpoint filter would make ASP.NET
-/// build them by reflection, or each handler a generated one.
+/// A convention wraps each delegate when the endpoints are made. An endpoint filter would make ASP.NET build them by
+/// reflection, or each handler a generated one.
 /// </remarks>
 internal static class AdminGroup
 {
@@ -12,8 +12,8 @@ internal static class AdminGroup
         routes.MapTokenGroup(role).WithMetadata(AdminListener.Only);
 
     /// <summary>
-    /// For a token, on the admin listener only, at paths that everybody calls by another method: the call itself checks
-    /// its listener, because routing would check it for the other methods too.
+    /// For a token, on the admin listener only, at paths that are open to everybody by other methods. The call itself
+    /// checks its listener, because routing would check it for the other methods too.
     /// </summary>
     public static RouteGroupBuilder MapSharedAdminGroup(this IEndpointRouteBuilder routes)
     {
@@ -23,10 +23,10 @@ internal static class AdminGroup
     }
 
     /// <summary>
-    /// For a token, on every listener. Also where no token is set, pages of other hosts may neither post, nor read by
-    /// an operator's port.
+    /// For a token, on every listener. Even without tokens, pages of other hosts may neither post, nor read by an
+    /// operator's port.
     /// </summary>
-    /// <param name="role">Of the token; null: Read for GET and HEAD, Operate for the others.</param>
+    /// <param name="role">The role that the call needs; null: Read for GET and HEAD, Operate for the others.</param>
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
         routes.MapGroup("").Passes(routes.ServiceProvider.GetRequiredService<AdminTokens>().Find, role);
 
@@ -52,8 +52,8 @@ internal static class AdminGroup
             .RefusesOtherSites();
     }
 
-    // Browsers send the POST of any page. Before a PUT or DELETE they ask for permission, which nobody gives. A page
-    // under a name that resolves to the gateway may send everything, and read the answer.
+    // Browsers send the POST of any page. Before a PUT or DELETE they ask for permission (CORS), which the gateway
+    // never gives. A page whose name resolves to the gateway may send everything, and read the answer.
     private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes)
     {
         var listener = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<AdminListener>();

@@ -6,14 +6,14 @@ namespace PaymentGateway.Admin;
 /// <summary>
 /// Hides an operator's calls from every listener but those of Gateway__Admin__Urls: their paths do not exist there,
 /// whatever the method. The connection's local address decides, because a client chooses the Host header. Routing asks
-/// at paths with such a call only, so a payment costs nothing more.
+/// only at paths with such a call, so payments cost no more.
 /// </summary>
 internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INodeBuilderPolicy
 {
     /// <summary>Marks an endpoint as an operator's.</summary>
     public static readonly object Only = new();
 
-    /// <summary>Before the methods are looked at, whose 405 would tell that the path exists.</summary>
+    /// <summary>Before the check of methods, whose 405 would show that the path exists.</summary>
     public override int Order => -2_000;
 
     public bool AppliesToEndpoints(IReadOnlyList<Endpoint> endpoints) => endpoints.Any(IsOnly);
@@ -27,7 +27,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     public PolicyJumpTable BuildJumpTable(int exitDestination, IReadOnlyList<PolicyJumpTableEdge> edges) =>
         new JumpTable(this, DestinationOf(true, edges), DestinationOf(false, edges));
 
-    /// <summary>Whether a request came by such a listener.</summary>
+    /// <summary>Whether a request came by an operator's listener.</summary>
     public bool Accepted(HttpContext context)
     {
         var local = LocalOf(context);
@@ -44,7 +44,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     /// port (DNS rebinding), and the browser would take the gateway for the page's own host. Where a token is set, that
     /// page lacks it, so every host is known.
     /// </summary>
-    /// <remarks>AllowedHosts of ASP.NET holds for nginx's listener too, and has no pattern for IP addresses.</remarks>
+    /// <remarks>ASP.NET's AllowedHosts applies to nginx's listener too, and has no pattern for IP addresses.</remarks>
     public bool IsOfUnknownHost(HttpContext context) =>
         options.Operators.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
         && !IsKnown(context.Request.Host.Host ?? "");

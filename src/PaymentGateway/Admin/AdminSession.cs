@@ -1,18 +1,18 @@
 namespace PaymentGateway.Admin;
 
 /// <summary>
-/// A browser's session is a cookie with its end and a signature of that by a token: every instance can check it, none
-/// stores it, and it does not contain the token. It opens the page's own calls alone.
+/// A browser's session: a cookie with its end, signed by a token. Every instance can check it, none stores it, and it
+/// does not contain the token. It admits only the page's own calls.
 /// </summary>
 /// <remarks>
-/// No page of another site sends the cookie (SameSite=Strict). A call that changes something must come from a page of
-/// this host besides (<see cref="IsOfOtherSite"/>).
+/// Pages of other sites do not send the cookie (SameSite=Strict). A call that changes something must also come from a
+/// page of this host (<see cref="IsOfOtherSite"/>).
 /// </remarks>
 internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
 {
     public const string Cookie = "payment-gateway-ops";
 
-    // A text that the token signed for another purpose must be no session.
+    // Otherwise a text that the token signed for another purpose could be a session.
     private const string Purpose = "payment-gateway ops session until ";
 
     public static readonly TimeSpan Length = TimeSpan.FromHours(10);
@@ -20,7 +20,7 @@ internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
     /// <summary>The token that a request has, or that began its session; null when there is none.</summary>
     public AdminToken? Find(HttpContext context) => tokens.Find(context) ?? OfCookie(context.Request.Cookies[Cookie]);
 
-    /// <summary>Gives the answer a cookie for a path when a form's token is right.</summary>
+    /// <summary>Sets the cookie for a path when a form's token is right.</summary>
     /// <returns>The token; null when it is wrong.</returns>
     public AdminToken? Begin(HttpContext context, string given, string path)
     {

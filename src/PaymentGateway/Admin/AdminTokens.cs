@@ -10,7 +10,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
 {
     private const string Header = "X-Rinha-Token";
 
-    // Prometheus can send no other.
+    // Prometheus can send no other header.
     private const string Bearer = "Bearer ";
 
     private readonly WrongTokens _wrong = new(clock);
@@ -65,7 +65,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
                 $"{WrongTokens.Max} wrong tokens came from this address within a minute.", Header,
                 (int)Math.Ceiling(pause.TotalSeconds));
 
-        // Browsers show no form of their own for Bearer.
+        // Browsers show no sign-in form of their own for Bearer.
         context.Response.Headers.WWWAuthenticate = Bearer.TrimEnd();
         return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
     }
@@ -103,7 +103,7 @@ internal sealed class WrongTokens(TimeProvider clock)
 
     private readonly Dictionary<string, Counted> _counts = [];
 
-    /// <summary>How long no token from an address is looked at; zero while there were fewer.</summary>
+    /// <summary>How long tokens from an address are ignored; zero below the limit.</summary>
     public TimeSpan PauseOf(string address)
     {
         lock (_counts)
@@ -113,7 +113,7 @@ internal sealed class WrongTokens(TimeProvider clock)
     }
 
     /// <summary>Counts a wrong token.</summary>
-    /// <returns>How many there are of this minute; 0 when this one is among them already.</returns>
+    /// <returns>The number of different ones in this minute; 0 when this one was counted before.</returns>
     public int Add(string address, byte[] hash)
     {
         lock (_counts)

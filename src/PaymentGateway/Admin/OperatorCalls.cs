@@ -11,7 +11,7 @@ internal sealed partial class OperatorCalls(
 {
     private const int TargetLengthMax = 500;
 
-    // The answer waits for its record, and PostgreSQL may be frozen.
+    // Limited, because the answer waits for its record and PostgreSQL may be frozen.
     private static readonly TimeSpan StoreWithin = TimeSpan.FromSeconds(0.9);
 
     private static readonly object Detail = new();
@@ -20,7 +20,7 @@ internal sealed partial class OperatorCalls(
 
     /// <summary>Makes a call, or refuses it with 401, 403 or 429.</summary>
     /// <param name="by">The caller's token; null when it is missing or wrong.</param>
-    /// <param name="role">The role that it needs; null: Read for GET and HEAD, Operate for the others.</param>
+    /// <param name="role">The role that the call needs; null: Read for GET and HEAD, Operate for the others.</param>
     public Task PassAsync(HttpContext context, AdminToken? by, Role? role, RequestDelegate call)
     {
         if (by is null)
@@ -56,7 +56,7 @@ internal sealed partial class OperatorCalls(
         }
     }
 
-    /// <summary>Adds words to the outcome of a call, where its status does not say all.</summary>
+    /// <summary>Adds a detail to the recorded outcome of a call, beside its status.</summary>
     public static void Tell(HttpContext context, string detail) => context.Items[Detail] = detail;
 
     private static string TargetOf(HttpRequest request)
@@ -65,7 +65,7 @@ internal sealed partial class OperatorCalls(
         return target.Length <= TargetLengthMax ? target : target[..TargetLengthMax];
     }
 
-    // The call was made, also while PostgreSQL is unavailable: then the log line alone records it.
+    // While PostgreSQL is unavailable, only the log line records the call.
     private async Task StoreAsync(OperatorAction action)
     {
         Log.Acted(_log, action.Action, action.Actor, action.Address, action.Outcome, action.Target);
@@ -99,11 +99,11 @@ internal sealed class AuditLog(IEnumerable<ILoggerProvider> providers) : LoggerF
     public static string ActionOf(HttpContext context) =>
         $"{context.Request.Method} {(context.GetEndpoint() as RouteEndpoint)?.RoutePattern.RawText?.TrimEnd('/')}";
 
-    /// <summary>The address that a request came from; local for one by a Unix socket that nginx did not send.</summary>
+    /// <summary>The client's address; local for a Unix socket without nginx.</summary>
     public static string AddressOf(HttpContext context) =>
         context.Connection.RemoteIpAddress is { } remote
             ? remote.ToString()
-            // nginx alone uses a socket for others, and replaces a client's own header (nginx.conf).
+            // Only nginx uses a socket for others; it replaces the client's own header (nginx.conf).
             : IPAddress.TryParse(context.Request.Headers["X-Real-IP"].ToString(), out var real)
                 ? real.ToString()
                 : "local";

@@ -7,8 +7,8 @@ namespace PaymentGateway.Admin;
 /// Finds payments: GET /payments/{id}, and GET /payments, newest first, in pages. Safe from any thread.
 /// </summary>
 /// <remarks>
-/// Where no index gives the wanted payments alone, pages are read and filtered until the time is over. The page is a
-/// short one then, and its cursor says how far the reading has come.
+/// Without an index for a filter, pages are read and filtered for one second. The answer may be short then; its cursor
+/// says how far the reading has come.
 /// </remarks>
 internal sealed class PaymentSearch(
     PaymentQueryStore payments, QueryLimit permits, GatewayOptions options, TimeProvider clock)
@@ -65,7 +65,7 @@ internal sealed class PaymentSearch(
         var page = PaymentPageArgs.Before(before, query.From, count);
         return query.State switch
         {
-            // Parked payments alone have a reason.
+            // Only parked payments have a reason.
             _ when query.State == PaymentState.Parked || query.Reason is not null => payments.ParkedAsync(page),
             PaymentState.Accepted => payments.OwnedAsync(page),
             PaymentState.InDoubt => payments.InDoubtAsync(page),

@@ -11,7 +11,7 @@ internal static class QueryEndpoints
     public static void MapLookUp(this IEndpointRouteBuilder routes) =>
         routes.MapGetAndHead(OnePath, routes.ServiceProvider.GetRequiredService<PaymentSearch>().ShowAsync);
 
-    /// <summary>Maps the list, which shows the amounts of all: for an operator, or for their page.</summary>
+    /// <summary>Maps the list of all payments: for operators and their page.</summary>
     public static void MapPaymentList(this IEndpointRouteBuilder admin) =>
         admin.MapGet(PaymentEndpoints.Path, admin.ServiceProvider.GetRequiredService<PaymentSearch>().ListAsync);
 }
@@ -32,7 +32,7 @@ internal sealed record PaymentAnswer(
             row.Attempts);
     }
 
-    /// <summary>A settled payment is so, whatever other state was stored before.</summary>
+    /// <summary>Settled wins over any other state that was stored before.</summary>
     public static PaymentState StateOf(PaymentRow row) =>
         row.Processor is not null ? PaymentState.Settled
         : row.OwnerEpoch == PaymentStates.Parked ? PaymentState.Parked

@@ -4,7 +4,7 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Admin;
 
 /// <summary>
-/// An operator's calls that give parked payments back to be settled: POST /admin/parked/{id}/replay for one, and
+/// An operator's calls that release parked payments to be settled: POST /admin/parked/{id}/replay for one, and
 /// POST /admin/parked/replay for all of them.
 /// </summary>
 internal static class ReplayEndpoints
@@ -70,5 +70,5 @@ internal static class ReplayEndpoints
     }
 }
 
-/// <summary>Not complete when the time was over before the last payment.</summary>
+/// <summary>Complete is false when the time was over before the last payment.</summary>
 internal sealed record ReplayAnswer(int Replayed, bool Complete);

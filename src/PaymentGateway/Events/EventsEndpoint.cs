@@ -3,7 +3,7 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Events;
 
 /// <summary>
-/// GET /events, an operator's call: settled, parked, replayed and corrected payments in order. It may wait for one.
+/// GET /events, an operator's call: settled, parked, replayed and corrected payments in order. A call may wait for one.
 /// </summary>
 internal sealed class EventsEndpoint(
     EventStore events, QueryLimit permits, IHostApplicationLifetime life, TimeProvider clock)
@@ -52,7 +52,7 @@ internal sealed class EventsEndpoint(
             context.RequestAborted, life.ApplicationStopping);
         for (var isAnswered = false; !isAnswered;)
         {
-            // A stop is answered with the empty page.
+            // A stop of the instance ends the wait with an empty page.
             var remaining = end.IsCancellationRequested ? TimeSpan.Zero : wait - clock.GetElapsedTime(began);
             isAnswered = true;
             await permits.AnswerAsync(context, () => events.PageAsync(after, limit), page =>
@@ -76,7 +76,7 @@ internal sealed class EventsEndpoint(
             EventJsonContext.Default.EventList);
 }
 
-/// <summary>A page of events; Next is where to go on, also at the end.</summary>
+/// <summary>A page of events; Next is the position after it, also at the end.</summary>
 internal sealed record EventList(List<EventAnswer> Events, string Next);
 
 /// <summary>

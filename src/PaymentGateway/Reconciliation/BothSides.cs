@@ -19,7 +19,7 @@ internal sealed class BothSides(
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromSeconds(2);
 
-    // No window can be made of an instant outside.
+    // Times outside make no window.
     private static readonly DateTime Earliest = new(2000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
@@ -28,7 +28,7 @@ internal sealed class BothSides(
 
     private readonly SettlementRateLimiter _rate = new(clock, options.ReconciliationRate);
 
-    /// <summary>All that are configured, the cheapest first.</summary>
+    /// <summary>The configured processors, the cheapest first.</summary>
     public IReadOnlyList<Processor> Processors { get; } = options.All.Select(one => one.Processor).ToList();
 
     public string[] Names => options.Names;
@@ -59,7 +59,7 @@ internal sealed class BothSides(
         await _rate.AcquireAsync(cancellation);
     }
 
-    /// <summary>Whether a processor holds a payment, and how; found or not found.</summary>
+    /// <summary>Asks whether a processor holds a payment; the result is Found or NotFound.</summary>
     public Task<LookupOutcome> LookUpAsync(Processor processor, Guid id) => AskAsync(
         processor, client => client.LookUpAsync(id),
         answer => (IsPossible(answer), answer.RetryAfter), $"whether it holds {id}");
@@ -70,7 +70,7 @@ internal sealed class BothSides(
         var held = new Dictionary<Processor, LookupOutcome>();
         foreach (var processor in Processors)
             held[processor] = await LookUpAsync(processor, id);
-        // The ledger last: a payment that is settled meanwhile is seen there, because a processor has it first.
+        // The ledger last, so that a payment that is settled meanwhile is seen there: a processor has it first.
         return await ledger.FindAsync(id) is { } row ? new PaymentSides(row, held) : null;
     }
 

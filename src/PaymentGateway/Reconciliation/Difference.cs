@@ -98,10 +98,10 @@ internal sealed record Difference(
     /// <summary>Null where no repair was asked for.</summary>
     public RepairResult? Repair { get; init; }
 
-    /// <summary>Why a repair left it.</summary>
+    /// <summary>Why it was not repaired.</summary>
     public string? Why { get; init; }
 
-    /// <summary>It was another kind of difference when it was named.</summary>
+    /// <summary>The kind changed between naming and confirming.</summary>
     [JsonIgnore]
     public bool HasChanged { get; init; }
 }

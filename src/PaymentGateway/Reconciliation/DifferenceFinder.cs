@@ -4,8 +4,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Reconciliation;
 
 /// <summary>
-/// Names the payments behind windows that differ. Payments that the ledger has there are looked up; the excess of a
-/// processor is sought among payments that the ledger has elsewhere, or not settled.
+/// Finds the payments behind windows that differ. It looks up the ledger's payments there, and seeks a processor's
+/// excess among payments that the ledger has elsewhere or unsettled.
 /// </summary>
 internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sides)
 {
@@ -13,7 +13,7 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
     private const int PagesMax = 5;
     private const int UnsettledMax = 2_000;
 
-    // Beside the payments of the window that is being read.
+    // Checked between windows, so one window may exceed it.
     private const int SuspectsMax = 1_000;
 
     // In the search for excesses.
@@ -23,7 +23,7 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
     private readonly HashSet<(Processor, Guid)> _lookedUp = [];
     private readonly List<DifferingWindow> _read = [];
 
-    // The payments that a processor holds in a window beyond those that the ledger has there, or that are suspects.
+    // The payments that a processor holds in a window beyond the ledger's payments there and the suspects.
     private readonly Dictionary<(Processor, TimeWindow), Sums> _excesses = [];
     private readonly List<Difference> _differences = [];
     private int _lookUps;
@@ -134,7 +134,7 @@ internal sealed class DifferenceFinder(ReconciliationStore ledger, BothSides sid
                 position = page[^1].Cursor;
             }
 
-            // Settled at another processor: held by both.
+            // A payment that is settled at another processor may be held by both.
             await TryAsync(others.FindAll(row => MayBe(row, ExcessOf(window))), window);
         }
     }

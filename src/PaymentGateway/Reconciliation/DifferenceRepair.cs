@@ -15,12 +15,12 @@ internal sealed partial class DifferenceRepair(
 {
     private readonly Dictionary<Processor, Comparison> _now = [];
 
-    /// <summary>Repairs each difference, where the ledger still is as it was read.</summary>
-    /// <exception cref="DbException">The difference that says so may be repaired or not.</exception>
+    /// <summary>Repairs each difference, unless the ledger has changed since it was read.</summary>
+    /// <exception cref="DbException">One difference may be repaired or not; its Why says so.</exception>
     /// <exception cref="StoppedException">A processor does not answer.</exception>
     public async Task RepairAllAsync(CancellationToken cancellation)
     {
-        // After all look-ups: a processor that was emptied before one of them shows it now.
+        // Summed after all look-ups, to notice a processor that was emptied before one of them.
         if (report.Differences.Exists(one => one.Kind == DifferenceKind.Absent))
             foreach (var processor in sides.Processors)
                 _now[processor] = await sides.CompareAsync(processor, report.Window!.Value);
@@ -104,7 +104,7 @@ internal sealed partial class DifferenceRepair(
             : null;
     }
 
-    // A window with more than its look-ups explain: of the payment's own time, or of its amount.
+    // Whether the unexplained excess of a window may be this payment, by its time or amount.
     private static bool MayHold(Difference other, PaymentRow row) =>
         other is { Window: { } differing, Excess: { } excess }
         && (excess.Cents >= row.AmountCents

@@ -11,7 +11,7 @@ internal sealed class ReconciliationReport(bool repair)
         : Differences.Count == Repaired && !Truncated ? Repaired > 0 ? "repaired" : "agrees"
         : "differs";
 
-    /// <summary>Why it did not come to its end.</summary>
+    /// <summary>Why it stopped early; null when it did not.</summary>
     public string? Stopped => Stop?.Message;
 
     public DateTime? From => Window?.From;
@@ -22,12 +22,12 @@ internal sealed class ReconciliationReport(bool repair)
     public JsonObject Processors => ByName(Compared.Keys, processor => JsonSerializer.SerializeToNode(
         Compared[processor], ReconciliationJsonContext.Default.Comparison));
 
-    /// <summary>To all processors.</summary>
+    /// <summary>Calls to all processors together.</summary>
     public int Calls { get; set; }
 
     public bool Repair => repair;
 
-    /// <summary>There may be more differences than were looked for, or than were confirmed.</summary>
+    /// <summary>There may be more differences than were found or confirmed.</summary>
     public bool Truncated { get; set; }
 
     public int Repaired => Differences.Count(one => one.Repair is not (null or RepairResult.Left));
@@ -43,7 +43,7 @@ internal sealed class ReconciliationReport(bool repair)
     [JsonIgnore]
     public StoppedException? Stop { get; set; }
 
-    /// <summary>An object with a member for each processor; a dictionary would take more of the binary.</summary>
+    /// <summary>An object with a member for each processor; a dictionary would enlarge the binary.</summary>
     public static JsonObject ByName(IEnumerable<Processor> processors, Func<Processor, JsonNode?> write)
     {
         var all = new JsonObject();
@@ -52,7 +52,6 @@ internal sealed class ReconciliationReport(bool repair)
         return all;
     }
 
-    /// <summary>The sums of all processors are there.</summary>
     [JsonIgnore]
     public bool IsCompared { get; set; }
 }

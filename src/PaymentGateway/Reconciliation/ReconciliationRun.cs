@@ -20,20 +20,20 @@ internal sealed partial class ReconciliationRun(
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
     private static readonly TimeSpan RunWithin = TimeSpan.FromMinutes(10);
 
-    // By then the ledger has stored an outcome that was in flight to it at the first comparison.
+    // After this time the ledger has every outcome that was being written at the first comparison.
     private static readonly TimeSpan ConfirmAfter = TimeSpan.FromSeconds(2);
 
     /// <summary>
-    /// UTC. Payments with an earlier requestedAt are final unless they are in doubt: their calls have ended, and a new
-    /// owner knows them.
+    /// UTC. A payment with an earlier requestedAt is final unless it is in doubt: its calls have ended, and a dead
+    /// owner's payments are adopted.
     /// </summary>
     public DateTime ClosedUntil => TimeWindow.Floor(clock.GetUtcNow().UtcDateTime
         - TimeSpan.FromSeconds(options.Processors.All.Max(one => (one.CallTimeout + one.InDoubtHorizon).TotalSeconds))
         - options.Leasing.LeaseDuration);
 
     /// <summary>
-    /// Reconciles, then ends the lock of the ledger, because a client with its report may ask for the next one. The
-    /// report has the failure that stopped it, beside the differences that were confirmed until then.
+    /// Reconciles, and releases the lock before the end, because a client with the report may start the next run. After
+    /// a failure the report has its reason, and the differences that were confirmed before.
     /// </summary>
     public async Task<ReconciliationReport> RunAsync(
         ReconciliationStore ledger, ReconciliationQuery query, ReconciliationProgress progress,
@@ -93,7 +93,7 @@ internal sealed partial class ReconciliationRun(
                 Problems.InvalidWindow, field);
 
         var from = query.From ?? state.ResetAt ?? await ledger.OldestAsync();
-        // Retention keeps unsettled payments, so the oldest may be out of bounds. An hour keeps the next deletion away.
+        // Retention keeps unsettled payments, so the oldest may precede KeptFrom. An hour keeps deletions away.
         if (query.From is null && from < state.KeptFrom + Hour)
             from = state.KeptFrom + Hour;
         // An empty ledger, or nothing old enough: there is nothing to compare.
@@ -141,7 +141,7 @@ internal sealed partial class ReconciliationRun(
             if (again.Agrees)
                 return;
 
-            // A window that differs in another way by now was not searched again.
+            // The window differs in another way now, which was not searched.
             report.Truncated |= again != differing.Compared;
             Add(difference);
         }
@@ -187,7 +187,7 @@ internal sealed class StoppedException(
     string message, Problem? problem = null, string? parameter = null, int? retryAfterSeconds = null)
     : Exception(message)
 {
-    /// <summary>The answer, where nothing was compared before; null: a report says it in any case.</summary>
+    /// <summary>The answer if nothing was compared yet; null: the report has the message in any case.</summary>
     public Problem? Problem => problem;
 
     public string? Parameter => parameter;

@@ -7,7 +7,7 @@ namespace PaymentGateway.Reconciliation;
 /// </summary>
 internal static class WindowSearch
 {
-    // A window that agrees costs about twice as many questions at most, however long it is.
+    // A window that agrees costs at most about twice this number of questions, however long it is.
     private const int PartsMax = 1_024;
 
     private static readonly TimeSpan PartMin = TimeSpan.FromSeconds(1);
@@ -56,7 +56,7 @@ internal static class WindowSearch
     }
 }
 
-/// <summary>A window of requestedAt in whole milliseconds, UTC, without its end.</summary>
+/// <summary>A window of requestedAt in whole milliseconds, UTC; Before is exclusive.</summary>
 internal readonly record struct TimeWindow(DateTime From, DateTime Before)
 {
     private static readonly TimeSpan Smallest = TimeSpan.FromMilliseconds(1);
@@ -65,7 +65,7 @@ internal readonly record struct TimeWindow(DateTime From, DateTime Before)
 
     public bool IsSmallest => Length <= Smallest;
 
-    /// <summary>The last instant in it: ledger and processors count in microseconds and take both bounds in.</summary>
+    /// <summary>The last microsecond in it, because ledger and processors take inclusive bounds.</summary>
     public DateTime Last => Before.AddTicks(-TimeSpan.TicksPerMicrosecond);
 
     /// <summary>The smallest window with both instants in it.</summary>
@@ -75,7 +75,7 @@ internal readonly record struct TimeWindow(DateTime From, DateTime Before)
     /// <summary>Rounds down to a whole millisecond.</summary>
     public static DateTime Floor(DateTime instant) => instant.AddTicks(-(instant.Ticks % Smallest.Ticks));
 
-    /// <summary>Both halves; no instant is in neither or in both.</summary>
+    /// <summary>The halves, without a gap or an overlap.</summary>
     public (TimeWindow Earlier, TimeWindow Later) Halves()
     {
         var middle = Floor(From + Length / 2);

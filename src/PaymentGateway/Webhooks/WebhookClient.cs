@@ -7,11 +7,11 @@ namespace PaymentGateway.Webhooks;
 /// <summary>Sends events, signed by the scheme of standardwebhooks.com. Safe from any thread.</summary>
 internal sealed class WebhookClient(TimeProvider clock) : IDisposable
 {
-    /// <summary>From the call's begin to the answer's headers, connecting included.</summary>
+    /// <summary>From the start of a call to the answer's headers, connecting included.</summary>
     public static readonly TimeSpan CallTimeout = TimeSpan.FromSeconds(10);
 
-    // What no public host has: this one, private, shared, link-local (a cloud's metadata), test and multicast ones,
-    // and those that embed an IPv4 address.
+    // Addresses that no public host has: this host's, private, shared, link-local (a cloud's metadata), test and
+    // multicast ones, and those that embed an IPv4 address.
     private static readonly IPNetwork[] Private = Array.ConvertAll(
         new[]
         {
@@ -25,7 +25,7 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
     private readonly HttpMessageInvoker _any = new(Connect(allowsPrivate: true));
 
     /// <returns>Null when the endpoint answered with 2xx; otherwise the failure.</returns>
-    /// <param name="within">At most <see cref="CallTimeout"/>, which null stands for.</param>
+    /// <param name="within">At most <see cref="CallTimeout"/>, the default.</param>
     public async Task<string?> SendAsync(
         WebhookOptions endpoint, EventAnswer one, CancellationToken stopping, TimeSpan? within = null)
     {
@@ -80,13 +80,13 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
         _any.Dispose();
     }
 
-    // A redirection could lead to a private address; a new connection resolves the name again, and checks it again.
+    // No redirection, which could lead to a private address. Each new connection resolves and checks the name again.
     private static SocketsHttpHandler Connect(bool allowsPrivate) => new()
     {
         AllowAutoRedirect = false,
         UseProxy = false,
         UseCookies = false,
-        // Otherwise a certificate may have .NET fetch its issuer from any address, on the thread of the sockets.
+        // Otherwise .NET may fetch a certificate's issuer from any address, on the sockets' thread.
         SslOptions = { CertificateChainPolicy = new X509ChainPolicy
         {
             RevocationMode = X509RevocationMode.NoCheck, DisableCertificateDownloads = true,

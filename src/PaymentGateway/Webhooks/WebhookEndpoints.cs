@@ -66,7 +66,7 @@ internal static class WebhookEndpoints
 
 internal sealed record WebhookList(List<WebhookRow> Webhooks);
 
-/// <summary>Whether the endpoint took a test event, and why not.</summary>
+/// <summary>Whether the endpoint accepted a test event, and why not.</summary>
 internal sealed record TestAnswer(bool Delivered, string? Failure);
 
 [JsonSourceGenerationOptions(

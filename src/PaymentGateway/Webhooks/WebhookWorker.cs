@@ -16,13 +16,13 @@ internal sealed partial class WebhookWorker(
 
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
 
-    // An event takes a call's time at most; the position is stored after each that was slow.
+    // Long enough: an event takes one call at most, and the position is stored after each slow one.
     private static readonly TimeSpan HeldFor = WebhookClient.CallTimeout * 3;
     private static readonly TimeSpan BackoffMax = TimeSpan.FromDays(1);
 
     private readonly Random _jitter = new(Environment.ProcessId);
 
-    /// <summary>How long the endpoint has failed that has failed for longest; null where none is configured.</summary>
+    /// <summary>How long the longest failing endpoint has failed; null where none is configured.</summary>
     public double? FailingSeconds { get; private set; }
 
     /// <summary>Full jitter: any time up to a second, doubled with each failure, a day at most.</summary>
@@ -64,7 +64,7 @@ internal sealed partial class WebhookWorker(
                 }
                 finally
                 {
-                    // Another instance goes on at once, and repeats at most a page; a mute database delays no stop.
+                    // Another instance goes on at once, and repeats a page at most. The limit is for a silent database.
                     if (stopping.IsCancellationRequested)
                         await store.ReleaseAsync(held).WaitAsync(Interval, clock);
                 }
@@ -96,12 +96,12 @@ internal sealed partial class WebhookWorker(
         }
     }
 
-    // Until an event is not taken, or another instance holds the endpoint.
+    // Ends when the endpoint refuses an event, or another instance holds the endpoint.
     private async Task DeliverAsync(
         WebhookOptions endpoint, WebhookArgs held, TakenWebhookRow taken, long heldAt, CancellationToken stopping)
     {
         var after = EventCursor.TryRead(taken.Position ?? "");
-        // A new endpoint gets what happens from now on, also if this instance stops before the first event.
+        // A new endpoint gets events from now on, even if this instance stops before the first one.
         if (taken.Position is null && !await KeepAsync((await events.PageAsync(null, 0))!.Next))
             return;
         var failures = taken.Failures;
