@@ -112,7 +112,6 @@ internal sealed class WrongTokens(TimeProvider clock)
                 : TimeSpan.Zero;
     }
 
-    /// <summary>Counts a wrong token.</summary>
     /// <returns>The number of different ones in this minute; 0 when this one was counted before.</returns>
     public int Add(string address, byte[] hash)
     {

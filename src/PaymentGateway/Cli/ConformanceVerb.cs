@@ -85,7 +85,7 @@ internal sealed class Conformance(HttpClient http, string? token)
             _rows, wrong == 0 ? ExitCodes.Ok : ExitCodes.Differs, wrong == 0 ? null : $"{wrong} rules are broken");
     }
 
-    // An adapter need not have switches. They are off afterwards.
+    // Skipped for an adapter without switches. They are off afterwards.
     private async Task CheckSwitchesAsync()
     {
         if (await SwitchAsync("failure", "true") != Right)

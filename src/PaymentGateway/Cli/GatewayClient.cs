@@ -15,10 +15,8 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
 
     /// <summary>Makes a call without a body; its answer may take any time, as long as it grows line by line.</summary>
     /// <param name="path">With its query.</param>
-    /// <param name="members">
-    /// A gateway's answer always has them; when there are none, its answer is empty. Null: it is any object.
-    /// </param>
-    /// <param name="tell">Gets each line of an answer that is an object by itself.</param>
+    /// <param name="members">What the answer must have; none: it must be empty; null: any object.</param>
+    /// <param name="tell">Gets each line that reports progress.</param>
     /// <exception cref="VerbException">
     /// The gateway is unavailable, it refused the call, or another service answered.
     /// </exception>
@@ -86,7 +84,7 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
     }
 
     /// <summary>A client of an address that an option gave.</summary>
-    /// <param name="token">Goes with each call.</param>
+    /// <param name="token">Sent with each call.</param>
     /// <exception cref="VerbException">The address is no URL, or the token no value of a header.</exception>
     public static HttpClient Open(string url, string? token, TimeSpan limit)
     {

@@ -3,7 +3,7 @@ using Microsoft.AspNetCore.WebUtilities;
 
 namespace PaymentGateway.Cli;
 
-/// <summary>A verb that asks a running gateway by HTTP, with the options that all of these have.</summary>
+/// <summary>A verb that asks a running gateway by HTTP, with the options that all such verbs share.</summary>
 internal sealed class GatewayVerb : Command
 {
     private const string UrlVariable = "PAYMENT_GATEWAY_URL";

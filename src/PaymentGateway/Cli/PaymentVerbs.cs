@@ -9,7 +9,7 @@ namespace PaymentGateway.Cli;
 /// <summary>The verbs that show payments, and those that do an operator's work on them.</summary>
 internal static class PaymentVerbs
 {
-    // The gateway gives no more rows at once.
+    // The largest page of the gateway.
     private const int PageMax = 200;
 
     private const int LimitMax = 100_000;
@@ -21,7 +21,7 @@ internal static class PaymentVerbs
 
     private static readonly Option<bool> All = new("--all") { Description = "Replay all of them." };
 
-    // A flag without a value, because `--yes false` would be given too.
+    // Takes no value, because `--yes false` would count as given.
     private static readonly Option<bool> Yes = new("--yes")
     {
         Description = "Really: every payment is deleted.",
@@ -112,7 +112,7 @@ internal static class PaymentVerbs
         {
             Yes,
         };
-        // Required is not enough: System.CommandLine does not miss an option without a value.
+        // Required is not enough: System.CommandLine does not enforce it for an option without a value.
         purge.Validators.Add(static given =>
         {
             if (given.GetResult(Yes) is null)
@@ -131,7 +131,7 @@ internal static class PaymentVerbs
     private static async Task<Report> StatusAsync(GatewayClient gateway)
     {
         var status = new JsonObject { ["ready"] = true };
-        // An instance that is not ready answers 503, which ends it here.
+        // An instance that is not ready answers 503, which ends the verb here.
         foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, HealthEndpoints.ReadyPath, ["ledger"]))
             status[name] = value?.DeepClone();
         foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, AuditEndpoints.SummaryPath, null))
@@ -176,7 +176,7 @@ internal static class PaymentVerbs
         }
     }
 
-    // Follows the pages until so many rows are there, or there are no more.
+    // Follows the pages until the limit is reached or no rows are left.
     private static async Task<Report> ListAsync(
         GatewayClient gateway, ParseResult parsed, string member, string path, params Option<string>[] filters)
     {

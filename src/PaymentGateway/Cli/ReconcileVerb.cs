@@ -56,7 +56,7 @@ internal static class ReconcileVerb
             + $"payments of the ledger from {report["from"] ?? "-"} to {report["to"] ?? "-"}";
     }
 
-    // A side in one cell: a line for each difference has to fit.
+    // One cell for each side, so that a difference fits into a line.
     private static JsonArray Table(JsonObject report)
     {
         var table = new JsonArray();

@@ -8,7 +8,7 @@ namespace PaymentGateway.Cli;
 /// <param name="Note">A line for standard error.</param>
 internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, string? Note = null)
 {
-    // Characters as they are: it is no HTML.
+    // Without HTML escapes.
     private static readonly JsonWriterOptions Plain = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
     /// <summary>Writes it as text, or as JSON when that is asked for.</summary>
@@ -59,7 +59,7 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
             string.Concat(line.Select((cell, at) => cell.PadRight(widths[at] + 2))).TrimEnd()));
     }
 
-    // Members of inner objects are outer.inner.
+    // Members of inner objects are named outer.inner.
     private static Dictionary<string, string> Flat(JsonNode? node)
     {
         var members = new Dictionary<string, string>();

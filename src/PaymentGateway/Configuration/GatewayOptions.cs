@@ -10,7 +10,6 @@ internal sealed record GatewayOptions(
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
 
-    /// <summary>The endpoints that events are delivered to.</summary>
     public IReadOnlyList<WebhookOptions> Webhooks { get; init; } = [];
 
     /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
@@ -29,7 +28,7 @@ internal sealed record GatewayOptions(
         return options;
     }
 
-    /// <summary>The directory of files that each have a setting's name and hold its value; null for none.</summary>
+    /// <summary>The directory with a file for each setting, named after it; null for none.</summary>
     public static string? ReadSecretsDirectory(SettingsReader settings) =>
         settings.OptionalText("Gateway:Secrets:Directory");
 }
@@ -81,7 +80,9 @@ internal enum LookUp
 }
 
 /// <param name="All">In order of their fees, and of their names where these are equal.</param>
-/// <param name="ReconciliationRate">How many calls a reconciliation may begin in a second, at all of them.</param>
+/// <param name="ReconciliationRate">
+/// Calls per second that a reconciliation may begin, at all processors together.
+/// </param>
 internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, int ReconciliationRate)
 {
     private const int Max = 8;
@@ -92,7 +93,7 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
 
     public string[] Names { get; } = All.Select(one => one.Processor.Name).ToArray();
 
-    /// <summary>False: not one call of an administrator leaves this instance.</summary>
+    /// <summary>False: this instance makes no call as an administrator.</summary>
     public bool CanReconcile => All[0].AdminToken is not null;
 
     public static ProcessorsOptions Read(SettingsReader settings, SettlingOptions settling)
@@ -118,15 +119,15 @@ internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, in
 }
 
 /// <param name="AdminToken">The token of its administration; null where reconciliation is off.</param>
-/// <param name="IsEnabled">False: it is charged no more; what may be there is still looked up.</param>
-/// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
-/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
+/// <param name="IsEnabled">False: no new charges; payments that may be there are still looked up.</param>
+/// <param name="CallTimeout">From the start of a call to the last byte of its answer, connecting included.</param>
+/// <param name="InDoubtHorizon">A 404 after this time proves that no earlier call will be stored.</param>
 internal sealed record ProcessorOptions(
     Processor Processor, Uri Url, string? AdminToken, bool IsEnabled, int MaxConcurrency, TimeSpan CallTimeout,
     TimeSpan InDoubtHorizon)
 {
     /// <param name="own">The key with the name as it was given.</param>
-    /// <param name="settling">Has the values for what is not set here.</param>
+    /// <param name="settling">The defaults for what is not set here.</param>
     public static ProcessorOptions Read(SettingsReader settings, string own, string given, SettlingOptions settling)
     {
         var name = given.ToLowerInvariant();
@@ -153,7 +154,7 @@ internal sealed record ProcessorOptions(
     }
 }
 
-/// <param name="Retention">How long a settled payment is kept one by one; null: for good.</param>
+/// <param name="Retention">How long a settled payment is kept; then only totals are. Null: for ever.</param>
 internal sealed record LedgerOptions(
     string ConnectionString, bool Durable, TimeSpan? Retention, RecordingOptions Recording)
 {
@@ -173,7 +174,7 @@ internal enum StorageProfile
 }
 
 /// <param name="StoreTimeout">How long a client may wait for its row before it gets 503.</param>
-/// <param name="Linger">How long payments linger at most while many come at once, before they are stored.</param>
+/// <param name="Linger">How long payments linger at most in a burst, before they are stored.</param>
 internal sealed record IntakeOptions(
     int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Linger, int QueueCapacity)
 {
@@ -186,14 +187,14 @@ internal sealed record IntakeOptions(
 }
 
 /// <summary>docs/routing.md says how a payment finds its processor.</summary>
-/// <param name="FallbackAfter">How long a payment waits at most for a default processor that fails.</param>
+/// <param name="FallbackAfter">How long a payment waits at most for a cheaper processor that fails.</param>
 /// <param name="MaxLatency">Above it a processor is too slow; the audit closes its window at 1.5 s.</param>
-/// <param name="ProbeInterval">How long a processor that fails is left alone between two probes.</param>
+/// <param name="ProbeInterval">The pause between two probes of a failing processor.</param>
 /// <param name="HealthInterval">Between two health calls of all instances; the contract's window is 5 s.</param>
 internal sealed record RoutingOptions(
     TimeSpan FallbackAfter, TimeSpan MaxLatency, TimeSpan ProbeInterval, TimeSpan HealthInterval)
 {
-    /// <summary>An older health report says nothing of now: the report after it is missing.</summary>
+    /// <summary>The age at which a health report no longer counts, because the next one is missing.</summary>
     public TimeSpan ReportOverdueAfter => HealthInterval * 2;
 
     public static RoutingOptions Read(SettingsReader settings) => new(
@@ -227,10 +228,10 @@ internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInte
     }
 }
 
-/// <param name="CallTimeout">From the call's begin to its answer's last byte, connecting included.</param>
+/// <param name="CallTimeout">From the start of a call to the last byte of its answer, connecting included.</param>
 /// <param name="Linger">How long charges linger when none waits, so that they begin together.</param>
-/// <param name="MaxRate">How many charges may begin in a second: a drain shares its core with the acceptances.</param>
-/// <param name="InDoubtHorizon">After it, a 404 says that no earlier call can be stored any more.</param>
+/// <param name="MaxRate">How many charges may begin in a second, because acceptances need CPU too.</param>
+/// <param name="InDoubtHorizon">A 404 after this time proves that no earlier call will be stored.</param>
 internal sealed record SettlingOptions(
     TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Linger, int MaxConcurrency, int MaxRate,
     int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
@@ -247,7 +248,7 @@ internal sealed record SettlingOptions(
             settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
 }
 
-/// <summary>A token for an operator's calls. No record, because its text would have the secret.</summary>
+/// <summary>A token for an operator's calls. No record, because ToString would show the secret.</summary>
 /// <param name="name">Names its holder in the record of operators' actions.</param>
 /// <param name="role">The highest role that it has.</param>
 internal sealed class AdminToken(string name, Role role, string secret)

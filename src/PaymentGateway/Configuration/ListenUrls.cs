@@ -2,15 +2,15 @@ namespace PaymentGateway.Configuration;
 
 /// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>
 /// <param name="All">Every URL, separated by semicolons; null when none is set.</param>
-/// <param name="Operator">The listeners for an operator; none: such calls are answered nowhere.</param>
-/// <param name="AdminOnly">Those of them that payments do not come by.</param>
+/// <param name="Operator">The operator's listeners; when empty, no listener answers an operator's calls.</param>
+/// <param name="AdminOnly">The operator's listeners that take no payments.</param>
 internal sealed record ListenUrls(
     string? All, IReadOnlyList<BindingAddress> Operator, IReadOnlyList<BindingAddress> AdminOnly)
 {
     private const string MainSetting = "ASPNETCORE_URLS";
     private const string AdminKey = "Gateway:Admin:Urls";
 
-    /// <summary>A listener that other hosts reach.</summary>
+    /// <summary>A listener that other hosts reach; null when there is none.</summary>
     public BindingAddress? Open => Split(All ?? "").Select(Parse)
         .FirstOrDefault(address => address is not null && !IsLoopback(address));
 
@@ -27,7 +27,7 @@ internal sealed record ListenUrls(
         var main = Split(urls).Select(url => Parse(url) ?? throw Wrong(MainSetting, url)).ToList();
         var admin = Split(adminUrls)
             .Select(url => Parse(url) is { Scheme: "http" } address ? address : throw Wrong(AdminKey, url)).ToList();
-        // A connection is known by its port.
+        // A connection's listener is known by its port alone.
         var mixed = admin.Find(address => !address.IsUnixPipe && main.Exists(
             other => !other.IsUnixPipe && other.Port == address.Port && !other.Equals(address)));
         if (mixed is not null)

@@ -13,11 +13,11 @@ internal sealed class SettingsReader(IConfiguration configuration)
         return string.IsNullOrWhiteSpace(value) ? null : value;
     }
 
-    /// <summary>Null where it is not set. An empty one is wrong: it would leave open what was to be closed.</summary>
+    /// <summary>Null where it is not set. An empty one is wrong: it would leave open what it should protect.</summary>
     public string? Secret(string key) =>
         OptionalText(key) ?? (configuration[key] is null ? null : throw Wrong(key, "is empty"));
 
-    /// <summary>A secret that a header can have.</summary>
+    /// <summary>A secret that can be sent in a header.</summary>
     public string? HeaderValue(string key)
     {
         var value = Secret(key);

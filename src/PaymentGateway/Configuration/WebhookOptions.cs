@@ -1,8 +1,8 @@
 namespace PaymentGateway.Configuration;
 
-/// <summary>An endpoint that events are delivered to. No record, because its text would have the secret.</summary>
-/// <param name="types">Of the events that it gets.</param>
-/// <param name="allowsPrivate">False: it has a public address, and is reached by https.</param>
+/// <summary>An endpoint that events are delivered to. No record, because ToString would show the secret.</summary>
+/// <param name="types">The types of events that it gets.</param>
+/// <param name="allowsPrivate">False: only https and public addresses.</param>
 internal sealed class WebhookOptions(string name, Uri url, byte[] secret, string[] types, bool allowsPrivate)
 {
     public static readonly string[] Types =

@@ -41,7 +41,7 @@ internal sealed class OpsEvents(OverviewStream views, IHostApplicationLifetime l
         }
     }
 
-    /// <summary>Sends each view that is made while the body takes them: a slow watcher misses views.</summary>
+    /// <summary>Sends views as fast as the body takes them; a slow watcher misses some.</summary>
     public static async Task SendAsync(Stream body, Func<Task<byte[]?>> next, CancellationToken end)
     {
         await body.WriteAsync("retry: 1000\n\n"u8.ToArray(), end);

@@ -40,7 +40,7 @@ internal static class OpsPage
         if (session.Begin(context, await GivenAsync(context), Path) is { } by)
             await actions.RecordAsync(context, by, static signedIn => SeeOther(signedIn, "../ops"));
         else
-            // The fragment shows the message, and has the browser focus the field.
+            // The fragment makes the page show the message and focus the field.
             await SeeOther(context, "sign-in#token");
     }
 
@@ -55,7 +55,7 @@ internal static class OpsPage
         catch (Exception malformed) when (
             malformed is InvalidDataException or (IOException and not BadHttpRequestException))
         {
-            return ""; // No form that a browser makes.
+            return ""; // No browser sends such a form.
         }
     }
 

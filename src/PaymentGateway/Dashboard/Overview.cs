@@ -17,12 +17,12 @@ internal sealed record Durations(double? P50, double? P99);
 /// <summary>Payments that are not settled; with IsMore further ones wait in the table.</summary>
 internal sealed record BacklogView(int Payments, bool IsMore, double OldestSeconds);
 
-/// <summary>Parked payments by reason, most first; with IsMore there are others, newer ones.</summary>
+/// <summary>Parked payments by reason, most first; with IsMore newer ones are not counted.</summary>
 internal sealed record ParkedView(long Payments, bool IsMore, ParkedCountRow[] Reasons);
 
 /// <summary>One processor, as seen by the instances that have called it recently; if none has, by all.</summary>
 /// <param name="Report">Null until one is read.</param>
-/// <param name="ReportIsOverdue">The report after it is missing, so it says nothing of now.</param>
+/// <param name="ReportIsOverdue">The next report is missing, so this one is out of date.</param>
 /// <param name="Settled">Null while PostgreSQL does not answer.</param>
 internal sealed record ProcessorView(
     string Name, string Circuit, string Availability, double ExpectedMilliseconds, int InFlight,
@@ -34,7 +34,6 @@ internal sealed record SettledView(long Payments, string Amount, string Fees, de
 /// <summary>One instance; a silent one's lease has expired.</summary>
 internal sealed record InstanceView(int Epoch, double AgeSeconds, bool IsSilent, InstanceReading Reading);
 
-/// <summary>An endpoint that fails.</summary>
 internal sealed record WebhookView(string Name, double Seconds, string? Failure);
 
 internal sealed record SharedFacts(

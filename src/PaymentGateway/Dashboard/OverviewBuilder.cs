@@ -45,7 +45,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     {
         LaneReading? LaneOf(InstanceReading one) => Array.Find(one.Lanes, lane => lane.Name == processor.Name);
         var lanes = speaking.Select(LaneOf).OfType<LaneReading>().ToList();
-        // An instance without payments does not notice that a processor is back.
+        // Those that call it, because an instance without payments does not notice that a processor is back.
         var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
         var telling = calling.Count > 0 ? calling : lanes;
         var report = shared?.Reports.Find(row => row.Processor == processor.Name && row.AgeSeconds < 1e8);
@@ -94,11 +94,8 @@ internal static class Percentile
     /// <summary>The value below which a share of the measurements lies.</summary>
     /// <param name="share">From 0 to 1.</param>
     /// <param name="bounds">The upper bounds of the buckets; one more counts what is above them.</param>
-    /// <param name="counts">How many are in each.</param>
-    /// <returns>
-    /// Between the bounds of its bucket, in proportion; the last bound where it is above; null when nothing was
-    /// measured.
-    /// </returns>
+    /// <param name="counts">The count of each bucket.</param>
+    /// <returns>Interpolated in its bucket; the last bound where it is above; null when nothing was measured.</returns>
     public static double? Of(double share, double[] bounds, long[] counts)
     {
         var rank = share * counts.Sum();

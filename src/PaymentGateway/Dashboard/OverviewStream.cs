@@ -35,14 +35,14 @@ internal sealed partial class OverviewStream(
             var view = builder.Make(
                 clock.GetUtcNow().UtcDateTime, lease.Epoch, reader.Read(), ledger.ResetAt is not null, shared);
             var json = JsonSerializer.SerializeToUtf8Bytes(view, DashboardJsonContext.Default.Overview);
-            // A view without the database's rows may lack just the part that failed.
+            // Without the database's rows, the part that failed before was perhaps not made.
             if (shared is not null)
                 _outage.Succeed();
             return json;
         }
         catch (Exception failed)
         {
-            // A page that cannot be shown stops no payment.
+            // A failure of the page must stop no payment.
             var level = _outage.Fail(LogLevel.Error);
             Log.Failed(log, level, failed);
             return null;
@@ -51,7 +51,7 @@ internal sealed partial class OverviewStream(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 700, Message = "The page /ops cannot be shown")]
+        [LoggerMessage(EventId = 700, Message = "Failed to make a view of the page /ops")]
         public static partial void Failed(ILogger log, LogLevel level, Exception failed);
     }
 }
@@ -61,12 +61,12 @@ internal sealed class SharedFactsReader(
     LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
     TimeProvider clock)
 {
-    // Most of a second; the view then lacks the database's rows.
+    // Most of a second; a later view lacks the database's rows.
     private static readonly TimeSpan AskWithin = TimeSpan.FromMilliseconds(700);
 
     private Task<SharedFacts> _asking = Task.FromResult(new SharedFacts([], [], [], [], []));
 
-    /// <returns>Null when the database did not answer in time; nothing more is asked before it has.</returns>
+    /// <returns>Null when the database did not answer in time; no query follows before it has.</returns>
     public async Task<SharedFacts?> ReadAsync()
     {
         if (!_asking.IsCompleted)

@@ -40,7 +40,7 @@ internal static partial class ErrorAnswers
             return;
         }
 
-        // Routing's own endpoint for a wrong method, which names the right one.
+        // Routing's own endpoint for a wrong method, which sets Allow.
         await next(context);
         // Routing allows GET at this path, too, which answers 404 on all but an operator's listeners (QueryEndpoints).
         if (context.Request.Path.Value!.TrimEnd('/').Equals(PaymentEndpoints.Path, StringComparison.OrdinalIgnoreCase)

@@ -28,7 +28,7 @@ internal static partial class GatewayApp
 
     private const int HeadBytesMax = 12 * 1024;
 
-    /// <param name="clock">A test's own.</param>
+    /// <param name="clock">A test's clock.</param>
     /// <exception cref="ConfigurationException">A setting is wrong.</exception>
     public static WebApplication Create(string[] args, TimeProvider? clock = null)
     {
@@ -79,7 +79,7 @@ internal static partial class GatewayApp
     {
         try
         {
-            // Settings are read once: no file is watched, and hosts with many instances run out of watchers.
+            // No file is watched, because settings are read once and hosts with many instances run out of watchers.
             var builder = WebApplication.CreateSlimBuilder([.. args, "--hostBuilder:reloadConfigOnChange=false"]);
             AddSecrets(builder.Configuration, args);
             return builder;
@@ -113,16 +113,16 @@ internal static partial class GatewayApp
     {
         if (options.Instance.Urls.All is { } urls)
             builder.WebHost.UseUrls(urls);
-        // A request runs on in the thread that read it: nothing here blocks, and a hop costs more than the work.
+        // A request continues on the thread that read it, because nothing blocks and a hop costs more than the work.
         builder.WebHost.UseSockets(sockets =>
         {
             sockets.UnsafePreferInlineScheduling = true;
-            // Saves a read in each request; each idle connection, nginx's few, holds a buffer of 4 KB for it.
+            // Saves a read in each request; each of nginx's few idle connections holds a buffer of 4 KB for it.
             sockets.WaitForDataBeforeAllocatingBuffer = false;
-            // A Unix socket refuses connections beyond it at once, such as while the CPU limit pauses the instance.
+            // Beyond it a Unix socket refuses connections at once, such as while the CPU limit pauses the instance.
             sockets.Backlog = BacklogMax;
         });
-        // A bare LF ends no line: a proxy that takes it for the end would read other requests than this one does.
+        // A bare LF ends no line, otherwise a proxy and this server could split requests differently.
         AppContext.SetSwitch("Microsoft.AspNetCore.Server.Kestrel.DisableHttp1LineFeedTerminators", true);
         builder.WebHost.ConfigureKestrel(kestrel =>
         {
@@ -131,7 +131,7 @@ internal static partial class GatewayApp
             kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
             kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
             kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
-            // More than nginx passes (1 KB, then two lines of 4 KB): its refusal has a body, and one of Kestrel none.
+            // More than nginx passes (1 KB, then two lines of 4 KB); its refusal has a body, Kestrel's has none.
             kestrel.Limits.MaxRequestLineSize = HeadBytesMax;
             kestrel.Limits.MaxRequestHeadersTotalSize = HeadBytesMax;
             // Latin-1 takes any byte. Kestrel would answer 400 without a body to a header that is no UTF-8.
@@ -151,7 +151,7 @@ internal static partial class GatewayApp
         });
     }
 
-    // Kestrel leaves a socket writable for its owner only, but nginx runs as another user; an operator does not.
+    // Kestrel makes a socket writable for its owner only, but nginx runs as another user. An operator does not.
     private static void OpenSockets(WebApplication app, ListenUrls urls)
     {
         const UnixFileMode Group = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead

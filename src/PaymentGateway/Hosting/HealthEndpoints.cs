@@ -24,7 +24,7 @@ internal static class HealthEndpoints
             if (stopping.IsCancellationRequested)
                 return ProblemAnswer.WriteAsync(context, Problems.Draining, "This instance is stopping.", null, 1);
 
-            // The lease is renewed in the database. A dead processor leaves an instance ready.
+            // A held lease shows that the database answers. An instance with a dead processor stays ready.
             var resetAt = ledger.ResetAt;
             return lease.IsHeld
                 ? JsonAnswer.WriteAsync(

@@ -20,8 +20,8 @@ namespace PaymentGateway.Hosting;
 internal static class StageSetup
 {
     /// <summary>
-    /// Hosted parts start in this order and stop in the reverse one: the listener, the intake, the worker, doubts, the
-    /// writer, the lease.
+    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, intake, worker, doubts,
+    /// writer, lease.
     /// </summary>
     public static void AddStages(
         this IServiceCollection services, GatewayOptions options, InstanceLock instance, TimeProvider clock)

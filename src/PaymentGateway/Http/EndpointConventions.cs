@@ -23,7 +23,7 @@ internal static class EndpointConventions
             }
         });
 
-    /// <summary>Puts a delegate around each endpoint's own, when the endpoints are made.</summary>
+    /// <summary>Wraps each endpoint's delegate when the endpoints are made.</summary>
     public static TBuilder Around<TBuilder>(this TBuilder routes, Func<RequestDelegate, RequestDelegate> around)
         where TBuilder : IEndpointConventionBuilder
     {

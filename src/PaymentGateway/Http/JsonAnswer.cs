@@ -41,7 +41,7 @@ internal static class Words
     public static string Of<T>(T value) where T : struct, Enum =>
         JsonNamingPolicy.SnakeCaseLower.ConvertName(value.ToString());
 
-    /// <returns>Null for the word of no member.</returns>
+    /// <returns>Null when no member has this word.</returns>
     public static T? Find<T>(string word) where T : struct, Enum
     {
         foreach (var value in Enum.GetValues<T>())

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Http;
 
 /// <summary>A kind of error: its type (RFC 9457, section 3.1.1), title and HTTP status.</summary>
-/// <param name="Title">Names the type, too.</param>
+/// <param name="Title">Type is made from it.</param>
 internal sealed record Problem(string Title, int Status)
 {
     public const string TypePrefix = "urn:problem:payment-gateway:";

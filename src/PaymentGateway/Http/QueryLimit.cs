@@ -3,8 +3,8 @@ using System.Threading.RateLimiting;
 namespace PaymentGateway.Http;
 
 /// <summary>
-/// Limits the queries in flight, so that many callers leave shared connections to the other users. A query that hangs
-/// keeps its permit, though its caller has its answer. Safe from any thread.
+/// Limits the queries in flight, so that many callers cannot take all shared connections. A query that hangs keeps its
+/// permit, although its caller has timed out. Safe from any thread.
 /// </summary>
 internal sealed class QueryLimit(TimeProvider clock) : IDisposable
 {
@@ -17,7 +17,7 @@ internal sealed class QueryLimit(TimeProvider clock) : IDisposable
     private readonly ConcurrencyLimiter _permits = new(
         new ConcurrencyLimiterOptions { PermitLimit = InFlightMax, QueueLimit = WaitingMax });
 
-    /// <summary>Queries and answers when there is a permit; 503 at once where too many wait for one.</summary>
+    /// <summary>Runs a query when a permit is free, and answers; 503 at once when too many wait for one.</summary>
     /// <exception cref="TimeoutException">The query took longer than the limit.</exception>
     public async Task AnswerAsync<T>(HttpContext context, Func<Task<T>> query, Func<T, Task> answer)
     {

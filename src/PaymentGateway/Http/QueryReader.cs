@@ -1,8 +1,8 @@
 namespace PaymentGateway.Http;
 
 /// <summary>
-/// Reads the parameters of one request. <see cref="RefusesAsync"/>, after the last one, answers an unknown, repeated,
-/// empty or wrong parameter with 400; a misspelt one would otherwise mean all.
+/// Reads the parameters of one request. <see cref="RefusesAsync"/>, called last, answers an unknown, repeated, empty or
+/// wrong parameter with 400; without it a misspelt filter would select all.
 /// </summary>
 internal sealed class QueryReader(HttpContext context, Problem? wrongValue = null)
 {
@@ -58,11 +58,10 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
     public T? After<T>(Func<string, T?> parse) =>
         Value("after", "the next of an earlier page, as it was", parse);
 
-    /// <summary>Notes a fault that a value alone does not have; the first fault is answered.</summary>
+    /// <summary>Notes a fault that one value alone does not show; the first fault is answered.</summary>
     public void Refuse(string name, string reason, Problem? problem = null) =>
         _fault ??= (problem ?? wrongValue ?? Problems.InvalidQuery, name, reason);
 
-    /// <summary>Answers the first fault.</summary>
     /// <returns>False when there is none.</returns>
     public async ValueTask<bool> RefusesAsync()
     {

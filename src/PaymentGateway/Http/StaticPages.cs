@@ -13,7 +13,7 @@ internal static class StaticPages
     private const string Folder = "pages/";
     private const string Gzip = "gzip";
 
-    // Scripts and styles of the page's own host and no others, also none in the page; no frame around it.
+    // Only scripts and styles of the page's own host, none inline, and no frame around the page.
     private const string Policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -55,7 +55,7 @@ internal static class StaticPages
             headers.Vary = HeaderNames.AcceptEncoding;
             headers.ContentSecurityPolicy = Policy;
             headers.XContentTypeOptions = "nosniff";
-            // With none at all a form would be posted with the origin "null".
+            // Without any referrer, a form would be posted with the origin "null".
             headers["Referrer-Policy"] = "same-origin";
             if (TakesGzip(context.Request))
                 headers.ContentEncoding = Gzip;

@@ -89,7 +89,6 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 
     private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 
-    /// <summary>The processors that one epoch uses.</summary>
     private sealed record UsedProcessors(int Epoch, ProcessorSet Used)
     {
         public ProcessorSet Of(int epoch) => epoch == Epoch ? Used : default;

@@ -42,7 +42,6 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <param name="at">Its MayBeAt when it was taken.</param>
     public void Leave(ProcessorSet at) => AddToCounts(at, -1);
 
-    /// <summary>Publishes that a payment is in doubt.</summary>
     public void Begin(Payment payment) => Note(payment, begun: true);
 
     /// <summary>Publishes that the doubt ended without a charge.</summary>

@@ -20,7 +20,6 @@ internal enum DifferenceKind
     Sums,
 }
 
-/// <summary>The result of a repair.</summary>
 [JsonConverter(typeof(WordConverter<RepairResult>))]
 internal enum RepairResult
 {

@@ -22,7 +22,6 @@ internal sealed class OperatorActionStore(SharedConnections shared)
             PageSql, new { Before = before, Limit = limit }, commandTimeout: db.CommandTimeout));
 }
 
-/// <summary>An action to add.</summary>
 internal sealed record OperatorAction(
     string Instance, string Actor, string Action, string Target, string Outcome, string Address);
 

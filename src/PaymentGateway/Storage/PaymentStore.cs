@@ -108,7 +108,6 @@ internal sealed record StoreAgainArgs(
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
-/// <summary>A row of payments.</summary>
 internal sealed record StoredPayment(
     Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover)
 {

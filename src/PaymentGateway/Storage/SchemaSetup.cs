@@ -144,7 +144,6 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
     }
 }
 
-/// <summary>A row of schema_version.</summary>
 internal sealed record AppliedVersion(int Version, string Checksum);
 
 /// <summary>A file of postgres/migrations. It never changes, because the database keeps the checksum.</summary>

@@ -2,10 +2,10 @@ namespace PaymentGateway.Telemetry;
 
 /// <summary>
 /// The instruments of one instance (docs/metrics.md): counters and histograms that the stages write to, and gauges that
-/// read the stages when somebody asks. Safe from any thread.
+/// read the stages on demand. Safe from any thread.
 /// </summary>
 /// <remarks>
-/// On the path of a payment they cost next to nothing: batches add their counts at once, and tags are made before.
+/// They cost a payment almost nothing: batches add their counts together, and tags are allocated before.
 /// </remarks>
 internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDisposable
 {
@@ -27,7 +27,7 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     public Counter<long> Duplicates { get; } = meter.CreateCounter<long>(
         "payment_gateway.payments.duplicates", "{payment}", "Payments that were sent again and acknowledged again.");
 
-    /// <summary>With a <see cref="Reasons"/>.</summary>
+    /// <summary>Tagged with one of <see cref="Reasons"/>.</summary>
     public Counter<long> Refused { get; } = meter.CreateCounter<long>(
         "payment_gateway.payments.refused", "{payment}", "Payments that were not taken, by reason.");
 
@@ -41,15 +41,15 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     public Histogram<double> StoreBatchSize { get; } = meter.CreateHistogram<double>(
         "payment_gateway.store.batch.size", "{payment}", "Payments in one INSERT.");
 
-    /// <summary>With a processor, and a kind of call with its outcome.</summary>
+    /// <summary>Tagged with processor, kind of call and outcome.</summary>
     public Counter<long> Calls { get; } = meter.CreateCounter<long>(
         "payment_gateway.processor.calls", "{call}", "Calls to a processor, by kind and outcome.");
 
-    /// <summary>With a processor.</summary>
+    /// <summary>Tagged with the processor.</summary>
     public Histogram<double> CallDuration { get; } = meter.CreateHistogram<double>(
         "payment_gateway.processor.call.duration", "s", "A charge that was sent, until its answer.");
 
-    /// <summary>With a <see cref="Resolutions"/>.</summary>
+    /// <summary>Tagged with one of <see cref="Resolutions"/>.</summary>
     public Counter<long> Resolved { get; } = meter.CreateCounter<long>(
         "payment_gateway.doubts.resolved", "{payment}", "Payments whose doubt ended, by how it did.");
 
@@ -74,15 +74,15 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     public Counter<long> LeasesLost { get; } = meter.CreateCounter<long>(
         "payment_gateway.lease.lost", "{lease}", "Leases that another instance closed.");
 
-    /// <summary>With an outcome.</summary>
+    /// <summary>Tagged with the outcome.</summary>
     public Counter<long> Reconciliations { get; } = meter.CreateCounter<long>(
         "payment_gateway.reconciliations", "{run}", "Reconciliations that ended, by outcome.");
 
-    /// <summary>With <see cref="DifferenceTags"/>.</summary>
+    /// <summary>Tagged with <see cref="DifferenceTags"/>.</summary>
     public Counter<long> Differences { get; } = meter.CreateCounter<long>(
         "payment_gateway.reconciliation.differences", "{difference}", "Differences that were named, by kind.");
 
-    /// <summary>With a processor, as the amount and the fee.</summary>
+    /// <summary>Tagged with the processor, as amount and fee are.</summary>
     public Counter<long> Settled { get; } = meter.CreateCounter<long>(
         "payment_gateway.payments.settled", "{payment}", "Outcomes in the ledger.");
 
@@ -95,8 +95,8 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     private Counter<double> FeeAvoided { get; } = meter.CreateCounter<double>(
         "payment_gateway.fee.avoided", "{currency}", "Fees saved by waiting while a dearer processor could be used.");
 
-    /// <summary>Adds what has entered the ledger with one batch.</summary>
-    /// <param name="savedCents">The fees that were saved by waiting for it.</param>
+    /// <summary>Counts what one batch has added to the ledger.</summary>
+    /// <param name="savedCents">The fees saved by waiting for this processor.</param>
     public void AddSettled(Processor processor, int payments, long cents, decimal savedCents)
     {
         var amount = Money.FromCents(cents);
@@ -106,7 +106,7 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
         FeeAvoided.Add((double)Money.FromCents(savedCents));
     }
 
-    /// <summary>Adds a gauge of a stage. It has no value while it reads null.</summary>
+    /// <summary>Adds a gauge of a stage, without a value while <paramref name="read"/> returns null.</summary>
     public void AddGauge(string name, string? unit, string description, Func<double?> read)
     {
         _gauges.Add(name, read);
@@ -116,10 +116,9 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
             unit, description);
     }
 
-    /// <summary>The value of a gauge now.</summary>
+    /// <summary>The value of a gauge now; 0 while it has none.</summary>
     public double Read(string gauge) => _gauges[gauge]() ?? 0;
 
-    /// <summary>Adds the gauges of the processors.</summary>
     public void AddLanes(Func<Processor, LaneReading> read)
     {
         _lanes = read;
@@ -196,13 +195,13 @@ internal static class Resolutions
     /// <summary>The same charge again at the same processor was stored.</summary>
     public static readonly KeyValuePair<string, object?> ChargedAgain = new("resolution", "charged_again");
 
-    /// <summary>After the horizon nobody had stored it: it is charged anew.</summary>
+    /// <summary>After the horizon no processor had stored it, so it is charged anew.</summary>
     public static readonly KeyValuePair<string, object?> NotCharged = new("resolution", "not_charged");
 
     public static readonly KeyValuePair<string, object?>[] All = [Found, ChargedAgain, NotCharged];
 }
 
-/// <summary>The differences that a reconciliation names, and what becomes of it.</summary>
+/// <summary>The tags of reconciliations and of the differences that they name.</summary>
 internal static class DifferenceTags
 {
     public static readonly string[] Outcomes = ["agrees", "differs", "repaired", "stopped"];

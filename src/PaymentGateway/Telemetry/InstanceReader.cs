@@ -4,7 +4,7 @@ namespace PaymentGateway.Telemetry;
 internal sealed class InstanceReader(
     GatewayMetrics metrics, MetricListener listener, GatewayOptions options, TimeProvider clock)
 {
-    // A renewal may follow another one at once: the rates of a moment would be zero or absurd.
+    // Renewals may follow each other at once, and rates over so short a time would be zero or absurd.
     private const double RateSecondsMin = 0.9;
 
     // A percentile of one second would jump.
@@ -59,7 +59,7 @@ internal sealed class InstanceReader(
     private static long[] Since(long[] first, long[] now) =>
         first.Zip(now, static (before, after) => after - before).ToArray();
 
-    /// <summary>Everything that only rises, at one moment.</summary>
+    /// <summary>The rising counts at one moment.</summary>
     private sealed record Counts(
         long At, long Accepted, long Settled, long[] Accepts, long[][] Calls);
 }

@@ -41,7 +41,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
         return line.ToString();
     }
 
-    // A space for a run of invisible characters, which would forge a line or move a terminal's cursor.
+    // Writes a space for a run of invisible characters, which would forge a line or move a terminal's cursor.
     private static void AppendVisible(StringBuilder line, string text)
     {
         foreach (var letter in text)

@@ -21,7 +21,7 @@ internal static class LogSetup
         // Before all other sources: each of them overrides a level.
         builder.Configuration.Sources.Insert(0, new MemoryConfigurationSource { InitialData = DefaultLevels });
         builder.Logging.ClearProviders();
-        // LogFormatter names the trace; otherwise each request would have a scope for it.
+        // None, because LogFormatter writes the trace; otherwise each request would have a scope for it.
         builder.Logging.Configure(static log => log.ActivityTrackingOptions = ActivityTrackingOptions.None);
         builder.Services.AddSingleton<ConsoleFormatter>(
             provider => new LogFormatter(format, provider.GetRequiredService<TimeProvider>()));

@@ -97,7 +97,7 @@ internal sealed class MeasuredSeries(KeyValuePair<string, object?>[] tags, int b
         while (!Interlocked.CompareExchange(ref _sum, next, known).Equals(known)); // NaN differs from itself by !=
     }
 
-    /// <summary>The sum or last value, and the count of each bucket; a new measurement may be in one alone.</summary>
+    /// <summary>The sum or last value, and the count of each bucket; a new measurement may be in only one.</summary>
     public (double Sum, long[] Counts) Read() =>
         (Volatile.Read(ref _sum), Array.ConvertAll(_counts, static count => count));
 }

@@ -7,7 +7,7 @@ internal sealed class MetricListener : IDisposable
 {
     public const string Npgsql = "Npgsql";
 
-    // The meter's other instruments cost on every statement.
+    // Npgsql's other instruments would cost time in every statement.
     private static readonly string[] OfNpgsql =
     [
         "db.client.connections.usage", "db.client.connections.max", "db.client.connections.pending_requests",
@@ -41,7 +41,7 @@ internal sealed class MetricListener : IDisposable
     public static bool IsOfPools(Instrument instrument) =>
         instrument.Meter.Name == Npgsql && OfNpgsql.Contains(instrument.Name);
 
-    /// <summary>Those that exist by now; Npgsql's appear with its first connection.</summary>
+    /// <summary>The instruments so far; Npgsql's appear with its first connection.</summary>
     public ConcurrentQueue<MeasuredInstrument> Instruments { get; } = new();
 
     public MeasuredInstrument Of(Instrument instrument) =>

@@ -29,7 +29,7 @@ internal static class OtlpExport
             .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());
     }
 
-    // Prometheus' format has these instruments and buckets too.
+    // The instruments and buckets are those of Prometheus' format.
     private static MetricStreamConfiguration? ViewOf(Instrument instrument)
     {
         if (instrument.Meter.Name == MetricListener.Npgsql && !MetricListener.IsOfPools(instrument))

@@ -5,7 +5,6 @@ internal static class PrometheusText
 {
     public const string ContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// <summary>Writes every series of every instrument.</summary>
     public static string Write(IEnumerable<MeasuredInstrument> instruments)
     {
         var text = new StringBuilder(16 * 1024);
