@@ -88,7 +88,7 @@ internal sealed class PaymentTrace(ActivityContext request)
     public void Add(string name, DateTime began) =>
         Source.StartActivity(name, ActivityKind.Internal, request, startTime: began)?.Dispose();
 
-    /// <summary>Begins a charge. The first one ends the wait in the queue.</summary>
+    /// <summary>Starts the span of a charge; the first one also adds the span of the queue.</summary>
     public Activity? StartCharge(DateTime acceptedAt)
     {
         if (!_isCharged)

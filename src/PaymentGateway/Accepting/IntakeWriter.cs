@@ -18,7 +18,7 @@ internal sealed partial class IntakeWriter(
 
     private readonly OutageLog _outage = new();
 
-    /// <summary>Completes every acceptance of the batch.</summary>
+    /// <summary>Stores a batch, and completes every acceptance in it.</summary>
     public Task StoreAsync(List<PendingAcceptance> batch)
     {
         // Two batches with the same ids in another order would deadlock in the database.

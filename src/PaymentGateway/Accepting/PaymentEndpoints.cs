@@ -5,7 +5,7 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Accepting;
 
-/// <summary>POST /payments (contract.md, what the gateway exposes).</summary>
+/// <summary>POST /payments (contract.md).</summary>
 internal static class PaymentEndpoints
 {
     public const string Path = "/payments";

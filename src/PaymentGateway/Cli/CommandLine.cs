@@ -79,7 +79,7 @@ internal sealed class VerbException(int exitCode, string message) : Exception(me
     public int ExitCode => exitCode;
 }
 
-/// <summary>Exit codes of sysexits.h, and 1 for a plain no (docs/cli.md).</summary>
+/// <summary>Exit codes of sysexits.h, and 1 for a "no" (docs/cli.md).</summary>
 internal static class ExitCodes
 {
     public const int Ok = 0;

@@ -51,7 +51,7 @@ internal sealed class GatewayVerb : Command
     public static Option<string> Text(string name, string description, string value) =>
         new(name) { Description = description, HelpName = value };
 
-    /// <summary>A path with the options that were given as parameters of its query.</summary>
+    /// <summary>A path with the given options as parameters of its query.</summary>
     public static string Query(ParseResult parsed, string path, params Option<string>[] options)
     {
         foreach (var option in options)

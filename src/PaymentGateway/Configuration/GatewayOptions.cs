@@ -80,9 +80,7 @@ internal enum LookUp
 }
 
 /// <param name="All">In order of their fees, and of their names where these are equal.</param>
-/// <param name="ReconciliationRate">
-/// Calls per second that a reconciliation may begin, at all processors together.
-/// </param>
+/// <param name="ReconciliationRate">Calls per second of a reconciliation, at all processors together.</param>
 internal sealed record ProcessorsOptions(IReadOnlyList<ProcessorOptions> All, int ReconciliationRate)
 {
     private const int Max = 8;
@@ -154,7 +152,7 @@ internal sealed record ProcessorOptions(
     }
 }
 
-/// <param name="Retention">How long a settled payment is kept; then only totals are. Null: for ever.</param>
+/// <param name="Retention">How long a settled payment is kept before only totals are; null: for ever.</param>
 internal sealed record LedgerOptions(
     string ConnectionString, bool Durable, TimeSpan? Retention, RecordingOptions Recording)
 {
@@ -164,9 +162,7 @@ internal sealed record LedgerOptions(
         settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"), RecordingOptions.Read(settings));
 }
 
-/// <summary>
-/// Unlogged tables are fast, and empty after a crash of the database; durable ones keep all that was acknowledged.
-/// </summary>
+/// <summary>Unlogged tables are fast, but a crash of the database empties them; durable tables lose nothing.</summary>
 internal enum StorageProfile
 {
     Unlogged,
@@ -296,9 +292,7 @@ internal sealed class AdminToken(string name, Role role, string secret)
     }
 }
 
-/// <summary>
-/// Read allows calls that change nothing; Operate also those that do, but for the purge; Purge allows all.
-/// </summary>
+/// <summary>Read allows calls that change nothing, Operate all calls but the purge, Purge all.</summary>
 internal enum Role
 {
     Read,

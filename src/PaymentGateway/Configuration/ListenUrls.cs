@@ -14,7 +14,7 @@ internal sealed record ListenUrls(
     public BindingAddress? Open => Split(All ?? "").Select(Parse)
         .FirstOrDefault(address => address is not null && !IsLoopback(address));
 
-    /// <summary>The URLs of both settings; one that both name is shared.</summary>
+    /// <summary>Reads both settings; a URL in both is a shared listener.</summary>
     public static ListenUrls Read(SettingsReader settings)
     {
         var urls = settings.OptionalText("urls");

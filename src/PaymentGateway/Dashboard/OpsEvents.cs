@@ -6,7 +6,7 @@ internal sealed class OpsEvents(OverviewStream views, IHostApplicationLifetime l
     /// <summary>How many may watch one instance at once.</summary>
     public const int WatchersMax = 16;
 
-    // Then the browser connects again, and its session is checked again.
+    // After it the browser connects again, and its session is checked again.
     private static readonly TimeSpan Longest = TimeSpan.FromMinutes(10);
 
     private int _watchers;

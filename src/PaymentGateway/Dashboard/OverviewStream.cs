@@ -5,7 +5,7 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Dashboard;
 
-/// <summary>Makes one view a second for all who watch this instance, and none while nobody does. Any thread.</summary>
+/// <summary>Makes one view a second for all watchers of this instance, and none without watchers. Any thread.</summary>
 internal sealed partial class OverviewStream(
     InstanceReader reader, SharedFactsReader facts, Lease lease, LedgerWatch ledger, OverviewBuilder builder,
     TimeProvider clock, ILogger<OverviewStream> log) : IDisposable

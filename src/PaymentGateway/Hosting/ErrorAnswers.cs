@@ -52,7 +52,7 @@ internal static partial class ErrorAnswers
 
     private static partial class Log
     {
-        [LoggerMessage(900, LogLevel.Error, "{Path} failed")]
+        [LoggerMessage(900, LogLevel.Error, "Failed to answer {Path}")]
         public static partial void Failed(ILogger log, string path, Exception failed);
     }
 }

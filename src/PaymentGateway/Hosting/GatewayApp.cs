@@ -151,7 +151,7 @@ internal static partial class GatewayApp
         });
     }
 
-    // Kestrel makes a socket writable for its owner only, but nginx runs as another user. An operator does not.
+    // Kestrel makes a socket writable for its owner only. nginx runs as another user; operators share the group.
     private static void OpenSockets(WebApplication app, ListenUrls urls)
     {
         const UnixFileMode Group = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead
@@ -168,11 +168,11 @@ internal static partial class GatewayApp
         public static partial void AdminOpen(ILogger log, string urls);
 
         [LoggerMessage(3, LogLevel.Information,
-            "Gateway__Admin__Urls is not set: an operator's calls and the purge are answered nowhere")]
+            "Gateway__Admin__Urls is not set: no listener answers an operator's calls or the purge")]
         public static partial void AdminClosed(ILogger log);
 
         [LoggerMessage(6, LogLevel.Warning,
-            "Gateway__Admin__Purge is Everyone, and there is no Gateway__Admin__Token: whoever may pay can purge")]
+            "Gateway__Admin__Purge is Everyone, and there is no Gateway__Admin__Token: everyone who can pay can purge")]
         public static partial void PurgeOpen(ILogger log);
     }
 }

@@ -35,10 +35,7 @@ internal static class HealthEndpoints
     }
 }
 
-/// <summary>
-/// Ledger is "kept", or "reset" after a crash of the database emptied it, until a purge begins a new one. ResetAt is
-/// UTC.
-/// </summary>
+/// <summary>Ledger is "kept", or "reset" from a crash that emptied it to the next purge. ResetAt is UTC.</summary>
 internal sealed record ReadyAnswer(string Ledger, DateTime? ResetAt);
 
 [JsonSourceGenerationOptions(

@@ -8,7 +8,7 @@ using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
-/// <summary>The gauges of the stages (docs/metrics.md): each reads its stage when somebody asks.</summary>
+/// <summary>The gauges of the stages (docs/metrics.md): each reads its stage on demand.</summary>
 internal static class StageGauges
 {
     public static GatewayMetrics CreateMetrics(IServiceProvider parts)

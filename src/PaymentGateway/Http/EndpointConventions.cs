@@ -3,7 +3,7 @@ namespace PaymentGateway.Http;
 /// <summary>Conventions that endpoints of several stages share.</summary>
 internal static class EndpointConventions
 {
-    /// <summary>Maps GET and HEAD; Kestrel sends the headers alone to a HEAD.</summary>
+    /// <summary>Maps GET and HEAD; Kestrel answers a HEAD with headers only.</summary>
     public static IEndpointConventionBuilder MapGetAndHead(
         this IEndpointRouteBuilder routes, string path, RequestDelegate answer) =>
         routes.MapMethods(path, [HttpMethods.Get, HttpMethods.Head], answer);

@@ -51,7 +51,7 @@ internal static class StaticPages
             tag ??= new EntityTagHeaderValue($"\"{HashOf(content)}\"", isWeak: true);
 
             var headers = context.Response.Headers;
-            headers.CacheControl = "no-cache"; // Asked for anew each time, and mostly answered with 304.
+            headers.CacheControl = "no-cache"; // Revalidated each time, and mostly answered with 304.
             headers.Vary = HeaderNames.AcceptEncoding;
             headers.ContentSecurityPolicy = Policy;
             headers.XContentTypeOptions = "nosniff";

@@ -25,7 +25,7 @@ internal sealed class AcceptanceClock(TimeProvider clock)
         }
     }
 
-    /// <summary>For a batch whose payments are in memory or in the backlog.</summary>
+    /// <summary>Ends a batch whose payments are in memory or in the backlog.</summary>
     public void End(AcceptanceBatch batch)
     {
         lock (_gate)

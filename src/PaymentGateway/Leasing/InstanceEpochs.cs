@@ -18,7 +18,7 @@ internal sealed class InstanceEpochs(
         var urls = options.Processors.All.Select(one => $"{one.Processor}={Text(one.Url)}")
             .Order(StringComparer.Ordinal).ToList();
         var processors = string.Join(' ', urls);
-        // An earlier version supposes that each epoch may have used default.
+        // An earlier version assumes that each epoch may have used default.
         var earlier = options.Processors.Enabled is [{ Processor.Name: "default" }, { Processor.Name: "fallback" }]
             && options.Processors.All.Count == 2 ? processors : "";
         // Checked before registering, otherwise a wrong name would get a number.

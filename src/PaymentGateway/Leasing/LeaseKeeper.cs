@@ -130,7 +130,7 @@ internal sealed partial class LeaseKeeper(
 
     private void Report(Exception failed)
     {
-        // The schema may be another one when the server is back.
+        // The server may have another schema when it is back.
         _schemaKnown &= !SchemaSetup.IsOfOtherTables(failed);
         var level = _outage.Fail(LogLevel.Error);
         Log.DatabaseUnavailable(log, level, failed.Message);

@@ -27,7 +27,7 @@ internal sealed partial class LedgerWatch(
     /// <summary>Reads the state from the ledger.</summary>
     public Task<LedgerState> StateAsync() => ledger.StateAsync();
 
-    /// <summary>Comes before the first acceptance, because the ledger may be emptied before the first check.</summary>
+    /// <summary>Must precede the first acceptance: the ledger may be emptied before the first check.</summary>
     public async Task BeginAsync() => _known ??= await ledger.StateAsync();
 
     /// <summary>Handles changes of the ledger; for the loop of renewals.</summary>
@@ -43,7 +43,7 @@ internal sealed partial class LedgerWatch(
         }
 
         _latest = state;
-        // After a purge since the crash there is nothing to save.
+        // If a purge followed the crash, there is nothing to store again.
         if ((wasEmptied || (_known is { } before && before.Resets != state.Resets)) && state.ResetAt is not null)
             await StoreAgainAsync();
         else if (_known?.Generation != state.Generation)

@@ -149,7 +149,7 @@ internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue 
         (used.IsEmpty || used.IsSingle ? DoubtsAtOneMax : DoubtsMax) - doubts.Count, queue.RemainingCapacity);
 
     /// <param name="payment">A payment that this epoch owns in the table.</param>
-    /// <param name="handover">The column, as in <see cref="PaymentStates"/>.</param>
+    /// <param name="handover">Its column of this name, as in <see cref="PaymentStates"/>.</param>
     /// <param name="doubtSince">Monotonic timestamp: by then its earlier owner has stopped sending.</param>
     public void Add(Payment payment, short handover, long doubtSince)
     {

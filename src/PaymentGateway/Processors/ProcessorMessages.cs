@@ -2,9 +2,7 @@ using System.Text.Json.Serialization.Metadata;
 
 namespace PaymentGateway.Processors;
 
-/// <summary>
-/// The payment as a processor takes it and gives it back (contract.md, POST /payments and GET /payments/{id}).
-/// </summary>
+/// <summary>A payment in a charge, and in the answer to a look-up (contract.md, each processor).</summary>
 internal sealed record ProcessorPayment(
     [property: JsonRequired] Guid CorrelationId,
     [property: JsonRequired] decimal Amount,
@@ -55,7 +53,7 @@ internal enum ChargeResult
     /// <summary>200: the processor has stored the payment.</summary>
     Settled,
 
-    /// <summary>422: an earlier call was stored; a look-up tells its requestedAt.</summary>
+    /// <summary>422: an earlier call was stored; a look-up gives its requestedAt.</summary>
     AlreadyStored,
 
     /// <summary>500 without a body, 429, not a byte sent: surely not stored by this call.</summary>
@@ -79,7 +77,7 @@ internal enum LookupResult
     /// <summary>200: stored there.</summary>
     Found,
 
-    /// <summary>404: not stored there; a call in flight may still be.</summary>
+    /// <summary>404: not stored; a call in flight may still be stored.</summary>
     NotFound,
 
     /// <summary>No clear answer.</summary>

@@ -34,11 +34,11 @@ internal sealed class DoubtQueue(TimeProvider clock)
         _channel.Writer.TryWrite(payment);
     }
 
-    /// <summary>The caller owes a <see cref="Leave"/> for each.</summary>
+    /// <summary>The caller calls <see cref="Leave"/> for each in the end.</summary>
     public IAsyncEnumerable<Payment> TakeAllAsync(CancellationToken cancellation) =>
         _channel.Reader.ReadAllAsync(cancellation);
 
-    /// <summary>Uncounts a taken payment that is resolved or no longer owned.</summary>
+    /// <summary>Removes a taken payment from the counts: it is resolved, or no longer owned.</summary>
     /// <param name="at">Its MayBeAt when it was taken.</param>
     public void Leave(ProcessorSet at) => AddToCounts(at, -1);
 

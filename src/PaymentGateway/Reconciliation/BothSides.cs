@@ -9,7 +9,7 @@ namespace PaymentGateway.Reconciliation;
 /// Asks the ledger and all processors, one question at a time and at a limited rate, because charges share their CPU. A
 /// processor has three tries for an answer.
 /// </summary>
-/// <exception cref="StoppedException">A processor does not answer, or does not take the token.</exception>
+/// <exception cref="StoppedException">A processor does not answer, or refuses the token.</exception>
 internal sealed class BothSides(
     ReconciliationStore ledger, Func<ProcessorOptions, ProcessorClient> connect, ProcessorsOptions options,
     ReconciliationProgress progress, TimeProvider clock, CancellationToken cancellation) : IDisposable
@@ -19,7 +19,7 @@ internal sealed class BothSides(
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(200);
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromSeconds(2);
 
-    // Times outside make no window.
+    // A requestedAt outside cannot be put into a window.
     private static readonly DateTime Earliest = new(2000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     private static readonly DateTime Latest = new(9000, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 

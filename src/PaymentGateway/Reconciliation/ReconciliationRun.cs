@@ -66,7 +66,7 @@ internal sealed partial class ReconciliationRun(
             case StoppedException stopped:
                 return stopped;
             case OperationCanceledException when isCancelled:
-                return new StoppedException("The instance stops, or nobody waits any more.");
+                return new StoppedException("The instance stops, or the client hung up.");
             case OperationCanceledException:
                 return new StoppedException($"Not within {RunWithin.TotalMinutes:0} minutes: choose a smaller window.");
             case NotKeptException:
@@ -76,7 +76,7 @@ internal sealed partial class ReconciliationRun(
                     "PostgreSQL does not answer. Try again.", Problems.LedgerUnavailable, retryAfterSeconds: 1);
             default:
                 Log.Failed(log, failed);
-                return new StoppedException("It failed, and the instance's log says how.");
+                return new StoppedException("The reconciliation failed; the log of the instance says why.");
         }
     }
 

@@ -30,7 +30,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private long _reportedAt = long.MinValue;
     private long _observedAt = long.MinValue;   // When the shared record was last read.
     private bool _failed;
-    private long _changedAt = long.MinValue;   // When it last began or ceased to fail; at the start it never failed.
+    private long _changedAt = long.MinValue;   // When failing last began or ended; MinValue before.
 
     /// <summary>Polly's circuit breaker publishes its state here.</summary>
     public CircuitBreakerStateProvider Circuit { get; } = new();
@@ -94,7 +94,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
             if (latency is { } measured)
             {
                 var fresh = _measuredAt != long.MinValue && clock.GetElapsedTime(_measuredAt, now) < LatencyKept;
-                // A probe's latency replaces the average, because the calls before it are from before the outage.
+                // A probe's latency replaces the average, because earlier calls are from before the outage.
                 _latencyMs = fresh && !probe
                     ? _latencyMs + Weight * (measured.TotalMilliseconds - _latencyMs)
                     : measured.TotalMilliseconds;

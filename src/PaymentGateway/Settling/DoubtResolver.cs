@@ -179,7 +179,7 @@ internal sealed partial class DoubtResolver(
         public static partial void DoubtLasts(
             ILogger log, int count, Payment correlationId, string where, long ageSeconds);
 
-        [LoggerMessage(413, LogLevel.Debug, "Payment {CorrelationId} is in doubt no more: {Found}")]
+        [LoggerMessage(413, LogLevel.Debug, "The doubt of payment {CorrelationId} ended: {Found}")]
         public static partial void Resolved(ILogger log, Payment correlationId, string found);
     }
 }

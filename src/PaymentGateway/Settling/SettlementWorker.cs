@@ -83,7 +83,7 @@ internal sealed partial class SettlementWorker(
                     return lane;
             }
 
-            // No charge in flight will free a processor soon, so another instance may settle the payment.
+            // No charge is in flight that could free a processor, so another instance may settle the payment.
             if (_draining && Volatile.Read(ref _inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
@@ -96,7 +96,7 @@ internal sealed partial class SettlementWorker(
 
     private bool TryAcquire(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax && lane.TryAcquire();
 
-    // Only the processor at which a terminated owner may have charged it can end the doubt: by a charge, or by a
+    // Only the processor at which a terminated owner may have charged can end the doubt: by a charge, or by a
     // look-up.
     private bool MayChargeAgain(Payment payment) =>
         payment.MayBeAt.IsSingle && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only]
@@ -108,7 +108,7 @@ internal sealed partial class SettlementWorker(
             return lanes.In(payment.MayBeAt).Find(TryAcquire);
 
         var now = clock.GetUtcNow().UtcDateTime;
-        // AcceptedAt may lie in the future, after a wall clock that was ahead. The monotonic time bounds the wait,
+        // AcceptedAt lies in the future if the clock of the acceptance was ahead. The monotonic time bounds the wait,
         // otherwise the payment would keep later ones waiting too.
         var here = clock.GetElapsedTime(payment.TakenAt);
         var age = now - payment.AcceptedAt > here ? now - payment.AcceptedAt : here;

@@ -67,7 +67,7 @@ internal static class AuditEndpoints
             return;
         }
 
-        // Read first, so that a freeze from here on ends the purge.
+        // The deadline is read first, so that a purge after a freeze fails.
         var until = await ledger.PurgeUntilAsync();
         // A caller that hung up must not purge; Kestrel notices it only when it reads the socket again.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);

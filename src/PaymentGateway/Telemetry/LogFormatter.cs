@@ -18,7 +18,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
     // From Trace up.
     private static readonly string[] LevelNames = ["trce", "dbug", "info", "warn", "fail", "crit"];
 
-    // The native compiler makes a copy for each type of message, so it is short.
+    // Short, because the native compiler makes a copy for each type of message.
     public override void Write<TState>(
         in LogEntry<TState> logEntry, IExternalScopeProvider? scopeProvider, TextWriter textWriter)
     {

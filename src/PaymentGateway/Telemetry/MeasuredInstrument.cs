@@ -89,7 +89,7 @@ internal sealed class MeasuredSeries(KeyValuePair<string, object?>[] tags, int b
         var bucket = 0;
         while (bucket < bounds.Length && value > bounds[bucket])
             bucket++;
-        // Without a lock: under a CPU limit its holder may be paused, and the other threads of the sockets behind it.
+        // Without a lock: under a CPU limit its holder may be paused, and other sockets' threads would wait for it.
         Interlocked.Increment(ref _counts[bucket]);
         double known, next;
         do

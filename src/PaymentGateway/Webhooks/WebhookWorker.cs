@@ -157,7 +157,7 @@ internal sealed partial class WebhookWorker(
 
     private static partial class Log
     {
-        [LoggerMessage(240, LogLevel.Warning, "The webhook {Name} was not delivered, and is tried again: {Reason}")]
+        [LoggerMessage(240, LogLevel.Warning, "Failed to deliver to the webhook {Name}, trying again: {Reason}")]
         public static partial void Failed(ILogger log, string name, string reason);
 
         [LoggerMessage(241, LogLevel.Warning,
