@@ -76,7 +76,7 @@ internal sealed partial class ReconciliationRun(
                     "PostgreSQL does not answer. Try again.", Problems.LedgerUnavailable, retryAfterSeconds: 1);
             default:
                 Log.Failed(log, failed);
-                return new StoppedException("The reconciliation failed; the log of the instance says why.");
+                return new StoppedException("It failed, and the instance's log says how.");
         }
     }
 
