@@ -7,8 +7,8 @@ namespace PaymentGateway.Admin;
 /// Finds payments: GET /payments/{id}, and GET /payments, newest first, in pages. Safe from any thread.
 /// </summary>
 /// <remarks>
-/// Without an index for a filter, pages are read and filtered for one second. The answer may be short then; its cursor
-/// says how far the reading has come.
+/// Without an index for a filter, pages are read and filtered for a limited time. The answer may be short then; its
+/// cursor says how far the reading has come.
 /// </remarks>
 internal sealed class PaymentSearch(
     PaymentQueryStore payments, QueryLimit permits, GatewayOptions options, TimeProvider clock)

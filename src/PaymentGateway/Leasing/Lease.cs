@@ -4,8 +4,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// This instance's right to call processors. It counts by the monotonic clock from before the renewal was sent, so it
-/// ends here before it ends in the database. Safe from any thread.
+/// This instance's right to charge. It counts by the monotonic clock from before the renewal was sent, so it ends here
+/// before it ends in the database. Safe from any thread.
 /// </summary>
 internal sealed class Lease(TimeProvider clock, LeasingOptions options)
 {
@@ -21,7 +21,7 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
     /// <summary>The owner of payments that are accepted now; Nobody without a lease.</summary>
     public int Epoch => Volatile.Read(ref _epoch);
 
-    /// <summary>False: nothing may be sent to a processor now.</summary>
+    /// <summary>False: no charge may be sent now.</summary>
     public bool IsHeld => Epoch != PaymentStates.Nobody && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
 
     /// <summary>False is final: the payment's epoch was lost, so others adopt it.</summary>

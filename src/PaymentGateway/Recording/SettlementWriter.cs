@@ -12,7 +12,7 @@ internal sealed partial class SettlementWriter(
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
-    // Below a summary's limit of 1.2 s, because summaries wait for unwritten outcomes when the database is back.
+    // Below a summary's limit, because summaries wait for unwritten outcomes when the database is back.
     private static readonly TimeSpan RetryMaximum = TimeSpan.FromMilliseconds(500);
 
     private readonly OutageLog _outage = new();

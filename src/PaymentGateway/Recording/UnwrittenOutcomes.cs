@@ -77,7 +77,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
         over?.SetResult();
     }
 
-    /// <summary>Completes when the ledger has every outcome that is known now and in the window.</summary>
+    /// <summary>Completes when the ledger has every outcome that is known now, up to a requestedAt.</summary>
     /// <param name="until">The latest requestedAt, UTC; null is no limit.</param>
     public async Task WrittenAsync(DateTime? until)
     {

@@ -96,7 +96,7 @@ internal sealed partial class WebhookWorker(
         }
     }
 
-    // Ends when the endpoint refuses an event, or another instance holds the endpoint.
+    // Ends when a delivery fails, or another instance holds the endpoint.
     private async Task DeliverAsync(
         WebhookOptions endpoint, WebhookArgs held, TakenWebhookRow taken, long heldAt, CancellationToken stopping)
     {
