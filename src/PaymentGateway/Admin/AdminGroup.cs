@@ -1,6 +1,8 @@
 namespace PaymentGateway.Admin;
 
-/// <summary>Groups of endpoints by their callers; each answers 503 while PostgreSQL is unavailable.</summary>
+/// <summary>
+/// Groups of endpoints by their callers. All but the sign-in answer 503 while PostgreSQL is unavailable.
+/// </summary>
 /// <remarks>
 /// A convention wraps each delegate when the endpoints are made. An endpoint filter would make ASP.NET build them by
 /// reflection, or each handler a generated one.

@@ -6,7 +6,7 @@ namespace PaymentGateway.Admin;
 /// Finds whose token a request has. Wrong tokens are logged and limited. Where none is set, everybody is
 /// <see cref="AdminToken.Anyone"/>. Any thread.
 /// </summary>
-internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit, TimeProvider clock)
+internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog audit, TimeProvider clock)
 {
     private const string Header = "X-Rinha-Token";
 
@@ -30,7 +30,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
         if (!AreNeeded)
             return AdminToken.Anyone;
 
-        var address = AuditLog.AddressOf(context);
+        var address = OperatorLog.AddressOf(context);
         if (given.Length == 0 || _wrong.PauseOf(address) > TimeSpan.Zero)
             return null;
 
@@ -40,7 +40,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
 
         var count = _wrong.Add(address, hash);
         if (count > 0)
-            Log.Wrong(_log, address, AuditLog.ActionOf(context));
+            Log.Wrong(_log, address, OperatorLog.ActionOf(context));
         if (count == WrongTokens.Max)
             Log.Paused(_log, count, address);
         return null;
@@ -58,7 +58,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, AuditLog audit
     /// <summary>Answers 401, or 429 after too many wrong tokens from the same address.</summary>
     public Task RefuseAsync(HttpContext context)
     {
-        var pause = _wrong.PauseOf(AuditLog.AddressOf(context));
+        var pause = _wrong.PauseOf(OperatorLog.AddressOf(context));
         if (pause > TimeSpan.Zero)
             return ProblemAnswer.WriteAsync(
                 context, Problems.TooManyAttempts,

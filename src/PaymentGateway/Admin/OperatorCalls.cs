@@ -7,7 +7,7 @@ namespace PaymentGateway.Admin;
 /// outcome. Any thread.
 /// </summary>
 internal sealed partial class OperatorCalls(
-    AdminTokens tokens, OperatorActionStore actions, AuditLog audit, GatewayOptions options, TimeProvider clock)
+    AdminTokens tokens, OperatorActionStore actions, OperatorLog audit, GatewayOptions options, TimeProvider clock)
 {
     private const int TargetLengthMax = 500;
 
@@ -51,8 +51,8 @@ internal sealed partial class OperatorCalls(
         finally
         {
             await StoreAsync(new OperatorAction(
-                options.Instance.Name, by.Name, AuditLog.ActionOf(context), TargetOf(context.Request), outcome,
-                AuditLog.AddressOf(context)));
+                options.Instance.Name, by.Name, OperatorLog.ActionOf(context), TargetOf(context.Request), outcome,
+                OperatorLog.AddressOf(context)));
         }
     }
 
@@ -91,7 +91,7 @@ internal sealed partial class OperatorCalls(
 }
 
 /// <summary>The log of operators' actions: its lines pass no filter, so no level silences them.</summary>
-internal sealed class AuditLog(IEnumerable<ILoggerProvider> providers) : LoggerFactory(providers)
+internal sealed class OperatorLog(IEnumerable<ILoggerProvider> providers) : LoggerFactory(providers)
 {
     public ILogger Lines => CreateLogger("PaymentGateway.Audit");
 

@@ -28,7 +28,7 @@ internal static class StageSetup
     {
         services.AddSingleton(clock);
         services.AddSingleton(instance);
-        services.AddSingleton<AuditLog>();
+        services.AddSingleton<OperatorLog>();
         services.AddSingleton<AdminTokens>();
         services.AddSingleton<OperatorCalls>();
         services.AddSingleton<AdminListener>();

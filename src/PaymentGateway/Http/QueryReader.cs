@@ -67,7 +67,7 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
     {
         foreach (var name in context.Request.Query.Keys)
             if (!_known.Contains(name))
-                _fault = (Problems.InvalidQuery, name, "is no parameter of this call.");
+                Refuse(name, "is no parameter of this call.", Problems.InvalidQuery);
 
         if (_fault is not var (problem, field, reason))
             return false;

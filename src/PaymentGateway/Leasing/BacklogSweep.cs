@@ -26,7 +26,7 @@ internal sealed partial class BacklogSweep(
                 // Load when the queue is half empty, because small pages cost more per payment.
                 while (lease.Epoch is not PaymentStates.Nobody and var epoch
                     && queue.RemainingCapacity * 2 >= options.QueueCapacity
-                       && backlog.Next() is { } range)
+                    && backlog.Next() is { } range)
                     await LoadAsync(range, epoch);
                 _outage.Succeed();
             }

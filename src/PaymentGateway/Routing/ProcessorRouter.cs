@@ -20,7 +20,7 @@ internal static class ProcessorRouter
         for (var at = 0; at < states.Length; at++)
         {
             // Past the delay, a processor that once failed to store this payment is skipped for a dearer one.
-            if (IsOpen(states[at], at) && !(states[at].IsMissing && age >= fallbackAfter && HasOpen(states, at + 1)))
+            if (IsEligible(states[at], at) && !(states[at].IsMissing && age >= fallbackAfter && HasEligible(states, at + 1)))
                 return at;
             if (IsWorthWaiting(states[at], age, fallbackAfter))
                 return Wait;
@@ -30,10 +30,10 @@ internal static class ProcessorRouter
     }
 
     /// <summary>Whether a processor at the index or after it can be used.</summary>
-    public static bool HasOpen(ReadOnlySpan<ProcessorState> states, int from)
+    public static bool HasEligible(ReadOnlySpan<ProcessorState> states, int from)
     {
         for (var at = from; at < states.Length; at++)
-            if (IsOpen(states[at], at))
+            if (IsEligible(states[at], at))
                 return true;
 
         return false;
@@ -41,9 +41,9 @@ internal static class ProcessorRouter
 
     // A probe goes first even past the fallback delay, because only a probe shows that a processor is back. One runs at
     // a time.
-    private static bool IsOpen(ProcessorState state, int at) => state.Availability switch
+    private static bool IsEligible(ProcessorState state, int at) => state.Availability switch
     {
-        Availability.Usable => at == 0 || state.For >= RecoveryGrace,
+        Availability.Usable => at == 0 || state.SinceChange >= RecoveryGrace,
         Availability.Probe => true,
         _ => false,
     };
@@ -52,7 +52,7 @@ internal static class ProcessorRouter
     // processor gives no such sign. A full one has permits again when calls end.
     private static bool IsWorthWaiting(ProcessorState state, TimeSpan age, TimeSpan fallbackAfter) =>
         age < fallbackAfter && (state.Availability == Availability.Full
-            || (state.Fails && state.For <= fallbackAfter));
+            || (state.Fails && state.SinceChange <= fallbackAfter));
 }
 
 internal enum Availability
@@ -71,10 +71,10 @@ internal enum Availability
 
 /// <summary>The state of one processor as routing sees it at one moment.</summary>
 /// <param name="Fails">The processor failed or asked for a pause; false while it is slow but works.</param>
-/// <param name="For">How long Fails has had this value.</param>
+/// <param name="SinceChange">How long Fails has had this value.</param>
 /// <param name="IsMissing">The processor was sent the payment and did not store it.</param>
 internal readonly record struct ProcessorState(
-    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan For, bool IsMissing = false)
+    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan SinceChange, bool IsMissing = false)
 {
     /// <summary>The state while no permit is left: a probe that is due cannot be sent.</summary>
     public ProcessorState WithoutPermit() => this with

@@ -34,7 +34,7 @@ internal sealed partial class DoubtResolver(
         {
             var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
-            while (owned.Contains(payment))
+            while (owned.Owns(payment))
             {
                 var step = owned.MayCharge ? await TryAsync(payment, began) : ResolvingStep.Again(null);
                 if (step.Done)
@@ -107,7 +107,7 @@ internal sealed partial class DoubtResolver(
         // look-up. ChargeContent would also send nothing, but its exception counts as a failed call: four would open
         // the circuit of a healthy processor.
         if (clock.GetElapsedTime(began) >= lanes.HorizonOf(payment.MayBeAt)
-            || !owned.MayCharge || !owned.Contains(payment) || !lane.IsEnabled
+            || !owned.MayCharge || !owned.Owns(payment) || !lane.IsEnabled
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again(null);
 

@@ -20,7 +20,7 @@ internal sealed partial class OwnedPayments(
     public bool MayCharge => lease.IsHeld && outcomes.HasCapacity;
 
     /// <summary>False is final: the payment was purged, or its epoch was lost and others adopt it.</summary>
-    public bool Contains(Payment payment) => !payment.Purged && lease.Owns(payment);
+    public bool Owns(Payment payment) => !payment.Purged && lease.Owns(payment);
 
     /// <summary>Amount and UTC requestedAt are the processor's.</summary>
     public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>

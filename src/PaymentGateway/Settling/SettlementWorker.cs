@@ -58,7 +58,7 @@ internal sealed partial class SettlementWorker(
             }
 
             // A payment that is no longer owned is not charged, so it takes no permit.
-            if (owned.Contains(payment))
+            if (owned.Owns(payment))
                 await _rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
                 _ = SettleAsync(payment, lane);
@@ -68,7 +68,7 @@ internal sealed partial class SettlementWorker(
     // Waits for a lane with a permit; null when another instance or the resolver has the payment.
     private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
     {
-        while (owned.Contains(payment))
+        while (owned.Owns(payment))
         {
             if (owned.MayCharge)
             {

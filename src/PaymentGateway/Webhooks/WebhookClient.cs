@@ -54,7 +54,7 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
         {
             return $"no answer within {timeout.TotalSeconds:0} s";
         }
-        catch (HttpRequestException failed)
+        catch (Exception failed) when (failed is HttpRequestException or IOException or SocketException)
         {
             return failed.Message;
         }

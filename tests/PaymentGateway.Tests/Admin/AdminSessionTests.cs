@@ -102,7 +102,7 @@ public sealed class AdminSessionTests
     private AdminSession Session(string token = Token) => Session(Options(token));
 
     private AdminSession Session(GatewayOptions options) =>
-        new(new AdminTokens(options, new AuditLog([]), _clock), _clock);
+        new(new AdminTokens(options, new OperatorLog([]), _clock), _clock);
 
     private string Begin(string scheme, bool isHttps = false)
     {

@@ -224,7 +224,7 @@ public sealed class OperatorCallsTests() : OneGateway(
     private GatheredLines Gather()
     {
         var lines = new GatheredLines();
-        Gateway.Part<AuditLog>().AddProvider(lines.NewProvider());
+        Gateway.Part<OperatorLog>().AddProvider(lines.NewProvider());
         return lines;
     }
 

@@ -19,12 +19,13 @@ public sealed class EventFeedTests(ITestOutputHelper output)
         // Outages and slow answers: some outcomes are recorded long after their requestedAt.
         var faults = FailAsync(system);
         var (restarts, end) = (0, new CancellationTokenSource());
-        var reading = ReadAsync(system, read, again, () => restarts++, end.Token);
+        var reading = ReadAsync(system, read, again, why => output.WriteLine($"{++restarts}: {why}"), end.Token);
         await Task.WhenAll(load, faults);
 
         await LedgerCheck.AgreesAsync(system, ledger);
         var settled = (await system.Database.SettlementsAsync()).Keys.Order().ToList();
-        await Eventually.HoldsAsync(() => Count(read) >= settled.Count, "every event is read");
+        await Eventually.HoldsAsync(
+            () => reading.IsCompleted || Count(read) >= settled.Count, "every event is read");
         await Task.Delay(TimeSpan.FromSeconds(1));
         await end.CancelAsync();
         await reading;
@@ -58,7 +59,7 @@ public sealed class EventFeedTests(ITestOutputHelper output)
     // A restarted reader has the cursor that it stored last, and may have lost the page of its last call, or have
     // stored the events of that page alone; these, and no others, it reads again.
     private static async Task ReadAsync(
-        GatewaySystem system, Dictionary<string, Guid> read, HashSet<string> again, Action restarted,
+        GatewaySystem system, Dictionary<string, Guid> read, HashSet<string> again, Action<string> restarted,
         CancellationToken end)
     {
         var random = new Random(45);
@@ -89,7 +90,7 @@ public sealed class EventFeedTests(ITestOutputHelper output)
             }
             catch (Exception broken) when (broken is HttpRequestException or OperationCanceledException)
             {
-                restarted();
+                restarted($"{DateTime.UtcNow:HH:mm:ss} after {stored} at {instance}: {broken.Message}");
             }
         }
     }

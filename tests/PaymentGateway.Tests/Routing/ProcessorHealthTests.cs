@@ -56,18 +56,18 @@ public sealed class ProcessorHealthTests
     public void The_state_says_for_how_long_a_processor_has_failed_or_not()
     {
         OpenCircuit();
-        Assert.Equal(TimeSpan.Zero, _health.Read().For);
+        Assert.Equal(TimeSpan.Zero, _health.Read().SinceChange);
 
         _clock.Advance(TimeSpan.FromSeconds(7));
 
-        Assert.Equal(TimeSpan.FromSeconds(7), _health.Read().For);
+        Assert.Equal(TimeSpan.FromSeconds(7), _health.Read().SinceChange);
         Succeed();
-        Assert.Equal(TimeSpan.Zero, _health.Read().For);
+        Assert.Equal(TimeSpan.Zero, _health.Read().SinceChange);
         _clock.Advance(TimeSpan.FromSeconds(3));
         // A slow processor does not fail.
         _health.End(_health.Begin(), TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Probe, Now);
-        Assert.Equal(TimeSpan.FromSeconds(3), _health.Read().For);
+        Assert.Equal(TimeSpan.FromSeconds(3), _health.Read().SinceChange);
     }
 
     [Fact]

@@ -24,7 +24,7 @@ public sealed class ProcessorRouterTests
             {
                 var choice = Choose(
                     TimeSpan.FromSeconds(ageSeconds), FallbackAfter,
-                    Usable with { Availability = atDefault, Fails = defaultFails, For = FallbackAfter },
+                    Usable with { Availability = atDefault, Fails = defaultFails, SinceChange = FallbackAfter },
                     Usable with { Availability = atFallback });
 
                 Assert.True(rows[(int)atDefault][(int)atFallback] == choice, $"{atDefault}, {atFallback}: {choice}");
@@ -46,7 +46,7 @@ public sealed class ProcessorRouterTests
         double usableSeconds, char expected) =>
         Assert.Equal(expected, Choose(
             TimeSpan.FromMinutes(1), FallbackAfter, Failing(TimeSpan.FromMinutes(1)),
-            Usable with { For = TimeSpan.FromSeconds(usableSeconds) }));
+            Usable with { SinceChange = TimeSpan.FromSeconds(usableSeconds) }));
 
     // U is usable, S slow, X fails since a moment, L fails for longer than the delay, F is full, P is due for a probe,
     // m did not store it and is usable.
@@ -116,5 +116,5 @@ public sealed class ProcessorRouterTests
         "WDF23456"[ProcessorRouter.Choose(states, age, fallbackAfter) + 1];
 
     private static ProcessorState Failing(TimeSpan since) =>
-        Usable with { Availability = Availability.Unusable, Fails = true, For = since };
+        Usable with { Availability = Availability.Unusable, Fails = true, SinceChange = since };
 }
