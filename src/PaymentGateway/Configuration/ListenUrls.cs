@@ -18,7 +18,7 @@ internal sealed record ListenUrls(
     public static ListenUrls Read(SettingsReader settings)
     {
         var urls = settings.OptionalText("urls");
-        if (settings.OptionalText(AdminKey) is not { } adminUrls)
+        if (settings.OptionalText("Gateway:Admin:Urls") is not { } adminUrls)
             return new ListenUrls(urls, [], []);
 
         if (urls is null)

@@ -20,7 +20,8 @@ internal static class ProcessorRouter
         for (var at = 0; at < states.Length; at++)
         {
             // Past the delay, a processor that once failed to store this payment is skipped for a dearer one.
-            if (IsEligible(states[at], at) && !(states[at].IsMissing && age >= fallbackAfter && HasEligible(states, at + 1)))
+            if (IsEligible(states[at], at)
+                && !(states[at].IsMissing && age >= fallbackAfter && HasEligible(states, at + 1)))
                 return at;
             if (IsWorthWaiting(states[at], age, fallbackAfter))
                 return Wait;
