@@ -162,7 +162,9 @@ internal sealed record LedgerOptions(
         settings.OptionalDuration("Gateway:Ledger:Retention", "1d", "3650d"), RecordingOptions.Read(settings));
 }
 
-/// <summary>Unlogged tables are fast, but a crash of the database empties them; durable tables lose nothing.</summary>
+/// <summary>
+/// Unlogged tables are fast, but a crash of the database empties them; durable ones keep all that was acknowledged.
+/// </summary>
 internal enum StorageProfile
 {
     Unlogged,

@@ -3,7 +3,7 @@ namespace PaymentGateway.Configuration;
 /// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>
 /// <param name="All">Every URL, separated by semicolons; null when none is set.</param>
 /// <param name="Operator">The operator's listeners; when empty, no listener answers an operator's calls.</param>
-/// <param name="AdminOnly">The operator's listeners that take no payments.</param>
+/// <param name="AdminOnly">The operator's listeners that ASPNETCORE_URLS does not name.</param>
 internal sealed record ListenUrls(
     string? All, IReadOnlyList<BindingAddress> Operator, IReadOnlyList<BindingAddress> AdminOnly)
 {

@@ -61,7 +61,7 @@ internal sealed class SharedFactsReader(
     LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
     TimeProvider clock)
 {
-    // Most of a second; a later view lacks the database's rows.
+    // Most of a second; the view is then made without the database's rows.
     private static readonly TimeSpan AskWithin = TimeSpan.FromMilliseconds(700);
 
     private Task<SharedFacts> _asking = Task.FromResult(new SharedFacts([], [], [], [], []));

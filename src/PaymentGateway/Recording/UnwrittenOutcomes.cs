@@ -42,7 +42,7 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
             _lingeringEnds.Set();
     }
 
-    /// <summary>Refuses new outcomes; waiting ones stop lingering.</summary>
+    /// <summary>No batch has outcomes that are added later; waiting ones stop lingering.</summary>
     public void Complete()
     {
         _added.Writer.TryComplete();

@@ -22,7 +22,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     private readonly object _gate = new();
     private readonly long _startedAt = clock.GetTimestamp();
     private long _leftAloneUntil;   // No call before this timestamp: it failed, or said Retry-After.
-    private bool _toldToWait;       // It sent Retry-After and answered no call since, so the next call is a probe.
+    private bool _toldToWait;       // A pause was set and no call was answered since, so the next call is a probe.
     private long? _probeSince;
     private double _latencyMs;
     private long _measuredAt = long.MinValue;
