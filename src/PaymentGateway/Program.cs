@@ -17,7 +17,7 @@ internal static class Program
             return await CommandLine.InvokeAsync(args, Console.Out, Console.Error);
 
         // The runtime reads this variable at its first socket. Continuations then run on the socket's thread, because a
-        // payment's hops to the pool cost more than their work. Nothing may block there (RowReading).
+        // payment's hops to the pool cost more than their work. Code there must not block (RowReading).
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         try

@@ -23,6 +23,12 @@ public sealed class TidyTests
 
     private static readonly string[] Tests = FilesBelow("tests");
 
+    private static readonly string[] Pages =
+    [
+        .. Directory.EnumerateFiles(Repository.Root, "*.md"),
+        .. Directory.EnumerateFiles(Repository.PathOf("docs"), "*.md", SearchOption.AllDirectories),
+    ];
+
     private static readonly string[] Assemblies = ["PaymentGateway", "PaymentGateway.Tools", "ProcessorSimulator"];
 
     [Fact]
@@ -32,7 +38,7 @@ public sealed class TidyTests
 
     [Fact]
     public void No_line_is_longer_than_120_columns() =>
-        AssertNone(Lines(Sources.Concat(Tests), line => line.Length > ColumnsMax));
+        AssertNone(Lines(Sources.Concat(Tests).Concat(Pages), line => line.Length > ColumnsMax));
 
     [Fact]
     public void There_is_no_TODO_and_no_region() =>
@@ -83,8 +89,7 @@ public sealed class TidyTests
     {
         var tests = typeof(TidyTests).Assembly.GetTypes().SelectMany(type => type.GetMethods())
             .Select(method => method.Name).ToHashSet();
-        var named = Directory.EnumerateFiles(Repository.PathOf("docs"), "*.md", SearchOption.AllDirectories)
-            .SelectMany(page => TestName.Matches(File.ReadAllText(page)))
+        var named = Pages.SelectMany(page => TestName.Matches(File.ReadAllText(page)))
             .Select(name => name.Groups[1].Value).ToList();
 
         Assert.True(named.Count > 50);

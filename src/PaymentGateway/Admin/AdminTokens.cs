@@ -6,7 +6,7 @@ namespace PaymentGateway.Admin;
 /// Finds whose token a request has. Wrong tokens are logged and limited. Where none is set, everybody is
 /// <see cref="AdminToken.Anyone"/>. Any thread.
 /// </summary>
-internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog audit, TimeProvider clock)
+internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog operatorLog, TimeProvider clock)
 {
     private const string Header = "X-Rinha-Token";
 
@@ -14,7 +14,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog au
     private const string Bearer = "Bearer ";
 
     private readonly WrongTokens _wrong = new(clock);
-    private readonly ILogger _log = audit.Lines;
+    private readonly ILogger _log = operatorLog.Lines;
 
     public bool AreNeeded => options.Operators.Tokens.Count > 0;
 

@@ -7,7 +7,8 @@ namespace PaymentGateway.Admin;
 /// outcome. Any thread.
 /// </summary>
 internal sealed partial class OperatorCalls(
-    AdminTokens tokens, OperatorActionStore actions, OperatorLog audit, GatewayOptions options, TimeProvider clock)
+    AdminTokens tokens, OperatorActionStore actions, OperatorLog operatorLog, GatewayOptions options,
+    TimeProvider clock)
 {
     private const int TargetLengthMax = 500;
 
@@ -16,7 +17,7 @@ internal sealed partial class OperatorCalls(
 
     private static readonly object Detail = new();
 
-    private readonly ILogger _log = audit.Lines;
+    private readonly ILogger _log = operatorLog.Lines;
 
     /// <summary>Makes a call, or refuses it with 401, 403 or 429.</summary>
     /// <param name="by">The caller's token; null when it is missing or wrong.</param>

@@ -45,7 +45,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
     {
         LaneReading? LaneOf(InstanceReading one) => Array.Find(one.Lanes, lane => lane.Name == processor.Name);
         var lanes = speaking.Select(LaneOf).OfType<LaneReading>().ToList();
-        // Those that call it, because an instance without payments does not notice that a processor is back.
+        // Instances with recent calls decide, because one without payments does not notice that a processor is back.
         var calling = lanes.FindAll(lane => lane.Calls.Sum() > 0);
         var telling = calling.Count > 0 ? calling : lanes;
         var report = shared?.Reports.Find(row => row.Processor == processor.Name && row.AgeSeconds < 1e8);

@@ -4,9 +4,9 @@ namespace PaymentGateway.Storage;
 internal sealed class EventStore(SharedConnections shared)
 {
     // Only ended transactions, because rows of a later one may still be invisible
-    // (docs/decisions/0031-events-by-transaction.md). Nothing up to forgotten_by: retention may keep such rows, but a
-    // page of them would have no next one. No row after a crash that is not marked yet, because it has no position.
-    // Whole transactions, because an order by id too may sort all that follow.
+    // (docs/decisions/0031-events-by-transaction.md). Rows up to forgotten_by are left out: retention may keep some,
+    // but a page of them would have no next one. Rows after a crash that is not marked yet have no position, and are
+    // left out too. Transactions are read whole, because an order by id as well may sort all that follow.
     private const string InPage = """
         WHERE recorded_by >= @Transaction::xid8 AND (recorded_by, correlation_id) > (@Transaction::xid8, @Id)
           AND recorded_by > (SELECT forgotten_by FROM ledger WHERE id = 1)

@@ -120,6 +120,7 @@ public sealed class PaymentListTests : OneGateway
     [InlineData("after=AAAA", "after")]
     [InlineData("after=f_______AAAAAAAAAAAAAAAAAAAAAAAA", "after")]
     [InlineData("stat=settled", "stat")]
+    [InlineData("stat=settled&limit=0", "limit")]
     public Task A_wrong_parameter_is_named(string query, string field) =>
         AssertProblemAsync(Gateway.AskAsync($"payments?{query}"), HttpStatusCode.BadRequest, field);
 

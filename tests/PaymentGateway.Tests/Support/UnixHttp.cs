@@ -44,7 +44,7 @@ internal static class UnixHttp
         RequestHeaderEncodingSelector = (_, _) => encoding,
     };
 
-    // Who refuses a request may close before all of it was written. The answer is there to be read all the same.
+    // A server may refuse a request, and close, before the client has written all of it. The answer can still be read.
     private sealed class RefusableStream(Socket connection) : NetworkStream(connection, ownsSocket: true)
     {
         public override async ValueTask WriteAsync(
