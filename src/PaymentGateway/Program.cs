@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using PaymentGateway.Cli;
 using PaymentGateway.Hosting;
 
@@ -50,6 +51,12 @@ internal static class Program
             // A part failed, or a stop was requested, during the start. Failures names a part that failed.
         }
 
+        // As SIGTERM: it drains. Otherwise .NET would end at once.
+        using var hangup = PosixSignalRegistration.Create(PosixSignal.SIGHUP, signal =>
+        {
+            signal.Cancel = true;
+            app.Lifetime.StopApplication();
+        });
         var failures = new List<Exception>();
         // Read before the parts are stopped, because a part that has already ended has failed.
         using var stopping = app.Lifetime.ApplicationStopping.Register(() => failures.AddRange(Failures(app)));

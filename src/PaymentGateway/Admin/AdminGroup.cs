@@ -25,8 +25,7 @@ internal static class AdminGroup
     }
 
     /// <summary>
-    /// For a token, on every listener. Even without tokens, pages of other hosts may neither post, nor read by an
-    /// operator's port.
+    /// For a token, on every listener. Even without tokens, pages of other hosts may not post.
     /// </summary>
     /// <param name="role">The role that the call needs; null: Read for GET and HEAD, Operate for the others.</param>
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
@@ -55,20 +54,11 @@ internal static class AdminGroup
     }
 
     // Browsers send the POST of any page. Before a PUT or DELETE they ask for permission (CORS), which the gateway
-    // never gives. A page whose name resolves to the gateway may send everything, and read the answer.
-    private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes)
-    {
-        var listener = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<AdminListener>();
-        return routes.Around(next => context =>
-        {
-            if (HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request))
-                return RefuseAsync(context, "A page of another host may not do this.", "Origin");
-            if (listener.IsOfUnknownHost(context))
-                return RefuseAsync(context, "Use localhost or an IP address, or set Gateway__Admin__Token.", "Host");
-            return next(context);
-        });
-    }
-
-    private static Task RefuseAsync(HttpContext context, string detail, string header) =>
-        ProblemAnswer.WriteAsync(context, Problems.CrossSiteRequest, detail, header);
+    // never gives.
+    private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes) =>
+        routes.Around(next => context =>
+            HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request)
+                ? ProblemAnswer.WriteAsync(
+                    context, Problems.CrossSiteRequest, "A page of another host may not do this.", "Origin")
+                : next(context));
 }

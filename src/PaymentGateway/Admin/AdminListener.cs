@@ -1,4 +1,5 @@
 using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Routing.Matching;
 
 namespace PaymentGateway.Admin;
@@ -46,7 +47,10 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     /// </summary>
     /// <remarks>ASP.NET's AllowedHosts applies to nginx's listener too, and has no pattern for IP addresses.</remarks>
     public bool IsOfUnknownHost(HttpContext context) =>
-        options.Operators.Tokens.Count == 0 && LocalOf(context) is IPEndPoint && Accepted(context)
+        options.Operators.Tokens.Count == 0
+        // Asked for each request, so it is Kestrel's own copy: on a Unix socket there is no address.
+        && context.Features.Get<IHttpConnectionFeature>() is { LocalIpAddress: not null } local
+        && options.Instance.Urls.Operator.Any(admin => !admin.IsUnixPipe && admin.Port == local.LocalPort)
         && !IsKnown(context.Request.Host.Host ?? "");
 
     // An IP address cannot be rebound, and a request without a host comes from no browser.

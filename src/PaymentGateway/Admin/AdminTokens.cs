@@ -24,22 +24,26 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         Find(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
 
     /// <summary>Compares in constant time.</summary>
-    /// <returns>Null for a wrong token, and for any token after too many wrong ones from its address.</returns>
+    /// <returns>
+    /// Null when it is wrong. A right one passes however many wrong ones came from its address, because clients share
+    /// addresses: behind one proxy all do.
+    /// </returns>
     public AdminToken? Find(HttpContext context, byte[] given)
     {
         if (!AreNeeded)
             return AdminToken.Anyone;
 
-        var address = OperatorLog.AddressOf(context);
-        if (given.Length == 0 || _wrong.PauseOf(address) > TimeSpan.Zero)
+        if (given.Length == 0)
             return null;
 
         var hash = SHA256.HashData(given);
         if (Find(token => CryptographicOperations.FixedTimeEquals(hash, token.Hash)) is { } found)
             return found;
 
+        var address = OperatorLog.AddressOf(context);
         var count = _wrong.Add(address, hash);
-        if (count > 0)
+        // Two lines a minute and address at most; otherwise a guesser could rotate the log away.
+        if (count == 1)
             Log.Wrong(_log, address, OperatorLog.ActionOf(context));
         if (count == WrongTokens.Max)
             Log.Paused(_log, count, address);
@@ -83,7 +87,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         public static partial void Wrong(ILogger log, string address, string action);
 
         [LoggerMessage(9, LogLevel.Warning,
-            "{Count} wrong tokens from {Address} within a minute: tokens from there are ignored until it is over")]
+            "{Count} wrong tokens from {Address} within a minute: until it is over, wrong ones from there are answered with 429")]
         public static partial void Paused(ILogger log, int count, string address);
     }
 }
@@ -103,7 +107,7 @@ internal sealed class WrongTokens(TimeProvider clock)
 
     private readonly Dictionary<string, Counted> _counts = [];
 
-    /// <summary>How long tokens from an address are ignored; zero below the limit.</summary>
+    /// <summary>How long wrong tokens from an address are answered with 429; zero below the limit.</summary>
     public TimeSpan PauseOf(string address)
     {
         lock (_counts)
@@ -112,7 +116,9 @@ internal sealed class WrongTokens(TimeProvider clock)
                 : TimeSpan.Zero;
     }
 
-    /// <returns>The number of different ones in this minute; 0 when this one was counted before.</returns>
+    /// <returns>
+    /// The number of different ones in this minute; 0 for one that was counted before, or comes after the limit.
+    /// </returns>
     public int Add(string address, byte[] hash)
     {
         lock (_counts)
@@ -125,7 +131,9 @@ internal sealed class WrongTokens(TimeProvider clock)
                 _counts[address] = counted = new Counted(clock.GetTimestamp(), []);
             }
 
-            return counted.Hashes.Add(BitConverter.ToInt64(hash)) ? counted.Hashes.Count : 0;
+            return counted.Hashes.Count < Max && counted.Hashes.Add(BitConverter.ToInt64(hash))
+                ? counted.Hashes.Count
+                : 0;
         }
     }
 

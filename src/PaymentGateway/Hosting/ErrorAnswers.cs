@@ -8,11 +8,25 @@ namespace PaymentGateway.Hosting;
 internal static partial class ErrorAnswers
 {
     /// <summary>Turns what is thrown into problem details; a stack trace goes to the log only.</summary>
-    public static void UseErrorAnswers(this WebApplication app) => app.Use(async (context, next) =>
+    public static void UseErrorAnswers(this WebApplication app)
+    {
+        var listener = app.Services.GetRequiredService<AdminListener>();
+        app.Use((context, next) => AnswerAsync(app, listener, context, next));
+    }
+
+    private static async Task AnswerAsync(
+        WebApplication app, AdminListener listener, HttpContext context, RequestDelegate next)
     {
         try
         {
-            await (context.GetEndpoint() is RouteEndpoint ? next(context) : RefuseAsync(context, next));
+            // Everything there, payments too: a page whose name resolves to this port may send what it likes, and
+            // read the answer.
+            if (listener.IsOfUnknownHost(context))
+                await ProblemAnswer.WriteAsync(
+                    context, Problems.CrossSiteRequest,
+                    "Use localhost or an IP address, or set Gateway__Admin__Token.", "Host");
+            else
+                await (context.GetEndpoint() is RouteEndpoint ? next(context) : RefuseAsync(context, next));
         }
         catch (BadHttpRequestException bad) when (!context.Response.HasStarted)
         {
@@ -28,7 +42,7 @@ internal static partial class ErrorAnswers
             Log.Failed(app.Logger, context.Request.Path, failed);
             await ProblemAnswer.WriteAsync(context, Problems.InternalFailure, "The gateway failed; the log says why.");
         }
-    });
+    }
 
     // 404 for unknown paths, 405 for known ones with another method. A fallback endpoint would cost each request:
     // routing would split its path and compare this endpoint too.

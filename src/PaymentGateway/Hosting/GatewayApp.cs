@@ -66,7 +66,23 @@ internal static partial class GatewayApp
             Log.AdminOpen(app.Logger, string.Join(';', urls.Operator));
         if (operators is { Purger: Purger.Everyone, Tokens.Count: 0 })
             Log.PurgeOpen(app.Logger);
+        if (UnverifiedHost(options.Ledger.ConnectionString) is { } host)
+            Log.LedgerUnverified(app.Logger, host);
         return app;
+    }
+
+    /// <summary>A host of PostgreSQL that is asked over a network without a check of its certificate; or null.</summary>
+    internal static string? UnverifiedHost(string connectionString)
+    {
+        var settings = new NpgsqlConnectionStringBuilder(connectionString);
+        return settings.SslMode == SslMode.VerifyFull
+            ? null
+            : (settings.Host ?? "").Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)
+                .FirstOrDefault(host => host[0] is not ('/' or '@') && !IsLoopback(host));
+
+        static bool IsLoopback(string host) =>
+            host.Split(':')[0].Equals("localhost", StringComparison.OrdinalIgnoreCase)
+            || (IPEndPoint.TryParse(host, out var address) && IPAddress.IsLoopback(address.Address));
     }
 
     /// <summary>
@@ -127,7 +143,7 @@ internal static partial class GatewayApp
         builder.WebHost.ConfigureKestrel(kestrel =>
         {
             kestrel.AddServerHeader = false;
-            kestrel.Limits.MaxConcurrentConnections = ConnectionsMax;
+            kestrel.Limits.MaxConcurrentConnections = Math.Min(ConnectionsMax, DescriptorsMax() / 2);
             kestrel.Limits.MinRequestBodyDataRate = BodyRateMin;
             kestrel.Limits.MaxRequestBodySize = GatewayOptions.BodyBytesMax;
             kestrel.Limits.RequestHeadersTimeout = HeadersTimeout;
@@ -139,6 +155,19 @@ internal static partial class GatewayApp
         });
         builder.Services.Configure<HostOptions>(
             host => host.ShutdownTimeout = options.Settling.DrainTimeout + ShutdownMargin);
+    }
+
+    // Clients get half of them. Without a descriptor Kestrel cannot accept, tries again without a pause, and leaves a
+    // client to wait; the instance cannot connect to PostgreSQL either. Above its limit it closes a connection at once,
+    // and nginx asks the other instance. .NET has raised the limit as far as it may before this runs.
+    private static long DescriptorsMax()
+    {
+        const string Row = "Max open files";
+        var limit = File.ReadLines("/proc/self/limits").First(line => line.StartsWith(Row, StringComparison.Ordinal))
+            [Row.Length..].Split(' ', StringSplitOptions.RemoveEmptyEntries)[0];
+        return long.TryParse(limit, NumberStyles.None, CultureInfo.InvariantCulture, out var count)
+            ? count
+            : long.MaxValue;
     }
 
     private static void MapMetrics(IEndpointRouteBuilder admin)
@@ -170,6 +199,11 @@ internal static partial class GatewayApp
         [LoggerMessage(3, LogLevel.Information,
             "Gateway__Admin__Urls is not set: no listener answers an operator's calls or the purge")]
         public static partial void AdminClosed(ILogger log);
+
+        [LoggerMessage(11, LogLevel.Warning,
+            "ConnectionStrings__Ledger has no SSL Mode=VerifyFull: whoever is between here and {Host} can read the "
+            + "ledger and its password")]
+        public static partial void LedgerUnverified(ILogger log, string host);
 
         [LoggerMessage(6, LogLevel.Warning,
             "Gateway__Admin__Purge is Everyone, and there is no Gateway__Admin__Token: everyone who can pay can purge")]

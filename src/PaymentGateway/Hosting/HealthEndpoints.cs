@@ -17,6 +17,8 @@ internal static class HealthEndpoints
         routes.MapGetAndHead(HealthPath, static context =>
         {
             context.Response.ContentLength = 0;
+            // Prometheus takes it for a page without metrics, so that it can watch nginx (ops/prometheus).
+            context.Response.ContentType = "text/plain";
             return Task.CompletedTask;
         });
         routes.MapGetAndHead(ReadyPath, context =>

@@ -12,6 +12,8 @@ internal sealed class InstanceLock : IDisposable
 
     private const string BootId = "/proc/sys/kernel/random/boot_id";
 
+    private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+
     private readonly List<FileStream> _files = [];
     private readonly bool _isProof;
 
@@ -51,9 +53,16 @@ internal sealed class InstanceLock : IDisposable
     {
         try
         {
-            // FileShare.None is an flock on Unix.
-            var file = new FileStream(socket + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+            // FileShare.None is an flock on Unix. Its owner alone may open the file: otherwise any local user could hold
+            // the lock, and the next start would be refused.
+            var file = new FileStream(socket + ".lock", new FileStreamOptions
+            {
+                Mode = FileMode.OpenOrCreate, Access = FileAccess.ReadWrite, Share = FileShare.None,
+                UnixCreateMode = OwnerOnly,
+            });
             _files.Add(file);
+            // One of an earlier version was open to all.
+            File.SetUnixFileMode(file.SafeFileHandle, OwnerOnly);
             // Kestrel does not remove a stale socket file and fails with 'address already in use'.
             File.Delete(socket);
             return IdOf(file);

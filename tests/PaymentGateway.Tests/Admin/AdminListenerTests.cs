@@ -54,8 +54,17 @@ public sealed class AdminListenerTests : OwnRig
         using var admin = Client(port);
         var expected = isKnown ? HttpStatusCode.OK : HttpStatusCode.Forbidden;
 
-        foreach (var path in new[] { "ops", "admin/actions", "payments", $"payments/{id}", "metrics" })
+        // What everybody may read and pay elsewhere is among them.
+        foreach (var path in new[]
+        {
+            "ops", "admin/actions", "payments", $"payments/{id}", "metrics", "payments-summary", "readyz", "docs", "",
+        })
             Assert.Equal((path, expected), (path, await StatusAsync(admin, HttpMethod.Get, path, host)));
+        Assert.Equal(
+            isKnown ? HttpStatusCode.UnsupportedMediaType : expected,
+            await StatusAsync(admin, HttpMethod.Post, "payments", host));
+        Assert.Equal(
+            isKnown ? HttpStatusCode.NotFound : expected, await StatusAsync(admin, HttpMethod.Get, "nowhere", host));
         Assert.Equal(expected, await StatusAsync(admin, HttpMethod.Post, "purge-payments", host));
         // By the payments' socket nginx asks, and names itself.
         using var client = UnixHttp.To(gateway.Socket);

@@ -132,6 +132,21 @@ public sealed class ComposeFileTests
         Assert.NotEqual(Text(usual["user"]), Text(Services["api1"]!["user"]));
     }
 
+    // The other two files say Everyone, because the challenge purges where it pays.
+    [Theory]
+    [InlineData("api1")]
+    [InlineData("api2")]
+    public void The_durable_profile_leaves_the_purge_to_an_operator(string instance)
+    {
+        var settings = new Dictionary<string, string>();
+        foreach (var file in new[] { Challenge, Simulators, Durable })
+            foreach (var (name, value) in file["services"]![instance]?["environment"]?.AsObject() ?? [])
+                settings[name] = Text(value);
+
+        Assert.Equal(
+            ("Durable", "Operator"), (settings["Gateway__Storage__Profile"], settings["Gateway__Admin__Purge"]));
+    }
+
     [Fact]
     public void The_example_of_settings_has_every_variable_with_its_default()
     {

@@ -1,6 +1,8 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>nginx/limits.conf: one address takes all that it can get, and another one is served.</summary>
+/// <summary>
+/// nginx.conf, nginx/limits.conf: one address takes all that it can get, and another one is served.
+/// </summary>
 [Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class AddressLimitsTests : OwnRig
 {
@@ -10,6 +12,9 @@ public sealed class AddressLimitsTests : OwnRig
 
     // limits.conf and connections.conf: what one address may have of each.
     private const int OfOneAddress = 128;
+
+    // nginx.conf: what one address may have where neither file is.
+    private const int OfOneAddressAlways = 896;
 
     private static readonly IPAddress Greedy = IPAddress.Parse("127.0.0.2");
     private static readonly TimeSpan Pace = TimeSpan.FromMilliseconds(500);
@@ -51,6 +56,29 @@ public sealed class AddressLimitsTests : OwnRig
         Volatile.Write(ref _isOver, true);
         Assert.Equal(OfOneAddress, (await Task.WhenAll(ends)).Count(end => end.Statuses is []));
         await Rig.LedgersReachAsync(byDefault: 1);
+    }
+
+    // 0.4 bytes/s each; as many as nginx has in flight at all.
+    [GatewaySystemFact]
+    public async Task Without_limits_conf_too_dripping_bodies_of_one_address_stop_no_other_and_refusals_are_logged()
+    {
+        const int Payments = 40;
+        _nginx.Write("nginx.conf", ("listen 9999", $"listen {_nginx.Port}"), ("stderr warn", "error.log warn"));
+        await _nginx.StartAsync(await Rig.StartGatewayAsync());
+
+        await HoldAsync(InFlightMax, Greedy);
+        foreach (var one in _held)
+            _ = one.DribbleAsync(SlowBody("/payments"), TimeSpan.FromSeconds(2.5), Deadline);
+        var refused = InFlightMax - OfOneAddressAlways;
+        await Eventually.HoldsAsync(() => CountRefused() == refused, "all above its share are refused");
+        for (var at = 0; at < Payments; at++)
+            Assert.Equal(HttpStatusCode.Accepted, await PayAsync());
+
+        var log = await File.ReadAllLinesAsync(Path.Combine(_nginx.Folder, "error.log"));
+        Assert.Equal(refused, log.Count(line => line.Contains("limiting connections by zone \"one_address\"")
+            && line.Contains($"client: {Greedy}")));
+        Volatile.Write(ref _isOver, true);
+        await Rig.LedgersReachAsync(byDefault: Payments);
     }
 
     [GatewaySystemFact]

@@ -49,6 +49,33 @@ public sealed class DeployTests : IAsyncLifetime
         Assert.Equal((0, ""), (verified.ExitCode, verified.Output + verified.Errors));
     }
 
+    // systemd's own figure from 0 to 10, times ten; 96 is no sandbox at all.
+    [SystemdTheory]
+    [InlineData("payment-gateway@.service")]
+    [InlineData("payment-gateway-nginx.service")]
+    public async Task A_unit_leaves_its_service_little_of_the_system(string name)
+    {
+        var file = Path.Combine(_folder.FullName, name.Replace("@", "@api1", StringComparison.Ordinal));
+        File.Copy(Repository.PathOf("ops", name), file);
+
+        var judged = await ProgramRun.RunAsync(
+            ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", file]);
+
+        Assert.True(judged.ExitCode == 0, judged.Output + judged.Errors);
+    }
+
+    // The sockets themselves are open to everyone, because nginx is another user.
+    [Fact]
+    public void Only_the_group_of_the_instances_reaches_their_sockets_and_nginx_is_in_it()
+    {
+        var nginx = File.ReadAllText(Repository.PathOf("ops", "payment-gateway-nginx.service"));
+
+        Assert.Contains("\nRuntimeDirectoryMode=0750\n", Unit, StringComparison.Ordinal);
+        Assert.Contains("\nUser=payment-gateway\n", Unit, StringComparison.Ordinal);
+        Assert.Contains("\nSupplementaryGroups=payment-gateway\n", nginx, StringComparison.Ordinal);
+        Assert.DoesNotContain("\nUser=payment-gateway\n", nginx, StringComparison.Ordinal);
+    }
+
     [GatewaySystemFact]
     public async Task An_instance_starts_as_the_unit_says()
     {

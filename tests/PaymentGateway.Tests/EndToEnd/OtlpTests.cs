@@ -5,6 +5,9 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// <summary>The published binary sends metrics and traces by OTLP, and the trace to the processor.</summary>
 public sealed class OtlpTests
 {
+    // Docker kills after 10 s where nothing else is said.
+    private static readonly TimeSpan StopMax = TimeSpan.FromSeconds(5);
+
     // Without OTEL_EXPORTER_OTLP_PROTOCOL it is gRPC, which needs HTTP/2.
     [GatewaySystemTheory]
     [InlineData("http/protobuf", HttpProtocols.Http1)]
@@ -36,6 +39,26 @@ public sealed class OtlpTests
             "metrics have come");
         Assert.Contains($"traceparent: 00-{traceId}-", front.Heard, StringComparison.Ordinal);
         Assert.False(receiver.HasMetric("db.client.commands.duration"));
+    }
+
+    // The drain of an idle instance is short; the exporters' own limits are 5 s each, one after the other.
+    [GatewaySystemFact]
+    public async Task A_receiver_that_never_answers_delays_a_stop_by_two_seconds()
+    {
+        using var mute = new TcpListener(IPAddress.Loopback, 0);
+        mute.Start();
+        await using var system = await GatewaySystem.UpAsync();
+        await system.StopAsync(GatewaySystem.First);
+        var settings = system.ChildSettings(GatewaySystem.First);
+        settings["OTEL_EXPORTER_OTLP_ENDPOINT"] = $"http://{mute.LocalEndpoint}";
+        settings["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf";
+        await using var instance = GatewaySystemInstance.Start(settings);
+        await Eventually.HoldsAsync(() => Eventually.IsReadyAsync(system.Api1), "the instance is ready");
+        await PayAsync(system);
+
+        instance.Terminate();
+
+        await InTime.EndsAsync(StopMax, instance.EndAsync(TimeSpan.FromMinutes(1)), "a stop");
     }
 
     /// <returns>The trace that the client of the payment has begun.</returns>

@@ -15,7 +15,7 @@ public sealed class PrometheusTests
     {
         var port = GatewaySystemSettings.TwoFreePorts();
         await using var system = await GatewaySystem.UpAsync(("ADMIN_PORT", $"{port}"));
-        await using var prometheus = await PrometheusServer.StartAsync(port);
+        await using var prometheus = await PrometheusServer.StartAsync(port, system.Address.Port);
         var paid = new LoadLedger();
 
         // Rates need a rise between two scrapes, at both instances.
@@ -42,8 +42,8 @@ public sealed class PrometheusTests
         paid.NoClientSawAnError();
         await Eventually.HoldsAsync(
             async () => (await prometheus.QueryAsync("up == 1")).Select(series => series.Labels["instance"]).Order()
-                .SequenceEqual(["api1", "api2"]),
-            "both are up");
+                .SequenceEqual([$"127.0.0.1:{system.Address.Port}", "api1", "api2"]),
+            "both are up, and nginx before them");
         Assert.Empty(await prometheus.QueryAsync("ALERTS{alertstate=\"firing\"}"));
 
         // Each instance has all of its metrics by now, the duration of a summary too.
@@ -51,6 +51,38 @@ public sealed class PrometheusTests
         foreach (var admin in new[] { port, port + 1 })
             await Prometheus.CheckAsync(
                 ["check", "metrics"], await scraping.GetStringAsync($"http://127.0.0.1:{admin}/metrics"));
+    }
+
+    // Bodies that drip, of two addresses: no instance is asked, and none has a metric of it.
+    [PrometheusSystemFact]
+    public async Task Refusals_of_nginx_are_seen_where_payments_come_in()
+    {
+        const int OfEach = 600;
+        var port = GatewaySystemSettings.TwoFreePorts();
+        await using var system = await GatewaySystem.UpAsync(("ADMIN_PORT", $"{port}"));
+        await using var prometheus = await PrometheusServer.StartAsync(port, system.Address.Port);
+        await Eventually.HoldsAsync(() => IsUpAsync("1"), "nginx is watched");
+
+        var held = new List<RawConnection>();
+        foreach (var address in new[] { "127.0.0.2", "127.0.0.3" })
+            for (var at = 0; at < OfEach; at++)
+            {
+                held.Add(await RawConnection.FromAsync(IPAddress.Parse(address), system.Address.Port));
+                _ = held[^1].DribbleAsync(
+                    Enumerable.Repeat(" ", 4_000).Prepend(
+                        "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Length: 4000\r\n\r\n"),
+                    TimeSpan.FromSeconds(2), TimeSpan.FromMinutes(5));
+            }
+
+        await Eventually.HoldsAsync(() => IsUpAsync("0"), "it is seen to refuse");
+        Assert.Equal(2, (await prometheus.QueryAsync("up{job=\"payment-gateway\"} == 1")).Count);
+        Assert.Contains("limiting connections by zone \"in_flight\"", system.ReadLog(PartNames.Nginx));
+        foreach (var connection in held)
+            connection.Dispose();
+        await Eventually.HoldsAsync(() => IsUpAsync("1"), "it takes requests again");
+
+        async Task<bool> IsUpAsync(string value) =>
+            await prometheus.QueryAsync("up{job=\"payment-gateway-entry\"}") is [var one] && one.Value == value;
     }
 
     [PrometheusFact]

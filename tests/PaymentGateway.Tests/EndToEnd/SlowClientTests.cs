@@ -8,6 +8,9 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
 
     // nginx.conf: what one worker may have in flight.
     private const int InFlightMax = 1_024;
+    private const int OfOneAddress = 896;
+
+    private static readonly IPAddress OtherAddress = IPAddress.Parse("127.0.0.2");
 
     // Connections that the tests' own clients may have there beside it.
     private const int OthersMax = 4;
@@ -67,9 +70,11 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
     {
         const int TooMany = 76;
         var isFull = true;
-        var held = await Task.WhenAll(Enumerable.Range(0, InFlightMax + TooMany).Select(async _ =>
+        var held = await Task.WhenAll(Enumerable.Range(0, InFlightMax + TooMany).Select(async at =>
         {
-            var connection = await ToNginxAsync();
+            // Neither of the two addresses has all that one may have.
+            var connection = await ToNginxAsync(
+                at < OfOneAddress - TooMany ? IPAddress.Loopback : OtherAddress);
             // Its header is read, so it is in flight; its body comes so slowly that it stays so, and never whole.
             return (
                 Connection: connection, End: connection.DribbleAsync(Body(), Interval, TimeSpan.FromMinutes(3)));
@@ -201,9 +206,9 @@ public sealed class SlowClientTests(RunningSystem running, ITestOutputHelper out
         return $"{operation.Method} {operation.Path} HTTP/1.1\r\nHost: gateway\r\nContent-Type: {type}\r\n";
     }
 
-    private async Task<RawConnection> ToNginxAsync()
+    private async Task<RawConnection> ToNginxAsync(IPAddress? from = null)
     {
-        var connection = await RawConnection.ToNginxAsync(System);
+        var connection = await RawConnection.FromAsync(from ?? IPAddress.Loopback, System.Address.Port);
         _opened.Add(connection);
         return connection;
     }

@@ -46,6 +46,8 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         settings["Gateway__Secrets__Directory"] = Directory.CreateDirectory(Path.Combine(_folder, "secrets")).FullName;
         await File.WriteAllTextAsync(Path.Combine(_folder, "secrets", "Gateway__Logging__Format"), "Json\n");
         settings["Gateway__Admin__Urls"] = $"http://unix:{_folder}/admin.sock";
+        // A network, where the certificate is not asked for; nothing answers there.
+        settings["ConnectionStrings__Ledger"] = "Host=255.255.255.255;Username=nobody;Database=none";
         // Silent by default.
         settings["Logging__LogLevel__Microsoft.Hosting"] = "Information";
         await using var instance = GatewaySystemInstance.Start(settings);
@@ -59,7 +61,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
         var lines = text.Split('\n', StringSplitOptions.RemoveEmptyEntries)
             .Select(line => JsonDocument.Parse(line).RootElement).ToList();
         Assert.Superset(
-            new HashSet<string> { "AdminOpen", "DatabaseUnavailable" },
+            new HashSet<string> { "AdminOpen", "DatabaseUnavailable", "LedgerUnverified" },
             lines.Where(line => line.TryGetProperty("event", out _))
                 .Select(line => line.GetProperty("event").GetString()!).ToHashSet());
         Assert.Contains(lines, line => line.GetProperty("category").GetString() == "Microsoft.Hosting.Lifetime");

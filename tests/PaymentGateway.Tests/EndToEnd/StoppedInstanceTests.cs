@@ -25,17 +25,11 @@ public sealed class StoppedInstanceTests(StoppedInstanceTests.LongHorizonSystem 
     }
 
     [GatewaySystemFact]
-    public async Task SIGTERM_under_load_loses_nothing_and_no_client_sees_it()
-    {
-        await System.Default.SetDelayAsync(TimeSpan.FromMilliseconds(50));
+    public Task SIGTERM_under_load_loses_nothing_and_no_client_sees_it() => LoseNothingAsync(Signal.Terminate);
 
-        var stop = StopUnderLoadAsync();
-        await LoadDriver.RunAtRateAsync(System.Client, Ledger, perSecond: 200, until: stop);
-        await stop;
-        await LedgerCheck.AgreesAsync(System, Ledger);
-
-        Ledger.NoClientSawAnError();
-    }
+    // It comes when a terminal is closed, and from operators who expect a service to read its settings again.
+    [GatewaySystemFact]
+    public Task SIGHUP_under_load_loses_nothing_and_no_client_sees_it() => LoseNothingAsync(Signal.Hangup);
 
     [GatewaySystemFact]
     public async Task A_charge_that_outlasts_the_drain_is_handed_over_in_doubt_and_settled_once()
@@ -51,16 +45,28 @@ public sealed class StoppedInstanceTests(StoppedInstanceTests.LongHorizonSystem 
         Assert.True(await System.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}") > 0);
     }
 
-    private async Task StopUnderLoadAsync()
+    private async Task LoseNothingAsync(Signal signal)
+    {
+        await System.Default.SetDelayAsync(TimeSpan.FromMilliseconds(50));
+
+        var stop = StopUnderLoadAsync(signal);
+        await LoadDriver.RunAtRateAsync(System.Client, Ledger, perSecond: 200, until: stop);
+        await stop;
+        await LedgerCheck.AgreesAsync(System, Ledger);
+
+        Ledger.NoClientSawAnError();
+    }
+
+    private async Task StopUnderLoadAsync(Signal signal)
     {
         await System.Database.CarriesLoadAsync(GatewaySystem.First);
-        await StopAsync();
+        await StopAsync(signal);
         await System.Database.CarriesLoadAsync(GatewaySystem.Second);
     }
 
-    private async Task StopAsync()
+    private async Task StopAsync(Signal signal = Signal.Terminate)
     {
-        _stopped.Terminate();
+        _stopped.Send(signal);
         var (exitCode, text, errors) = await InTime.EndsAsync(
             Grace, _stopped.EndAsync(TimeSpan.FromMinutes(1)), "a stop");
         Assert.True(exitCode == 0, $"exit code {exitCode}: {text}{errors}");

@@ -90,7 +90,9 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
     }
 
     /// <summary>Starts a stopped instance as a child of the tests, so that its exit code can be seen.</summary>
-    public GatewaySystemInstance StartChild(string part) => GatewaySystemInstance.Start(ChildSettings(part));
+    /// <param name="under">A program, with arguments, that starts it in its own place, such as prlimit.</param>
+    public GatewaySystemInstance StartChild(string part, params string[] under) =>
+        GatewaySystemInstance.Start(ChildSettings(part), under);
 
     public Dictionary<string, string?> ChildSettings(string part) => new(_native.EnvironmentOf(part));
 

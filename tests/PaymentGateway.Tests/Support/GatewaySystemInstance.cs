@@ -14,9 +14,11 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         _errors = process.StandardError.ReadToEndAsync();
     }
 
-    public static GatewaySystemInstance Start(IReadOnlyDictionary<string, string?> settings)
+    /// <param name="under">A program, with arguments, that starts it in its own place, such as prlimit.</param>
+    public static GatewaySystemInstance Start(IReadOnlyDictionary<string, string?> settings, params string[] under)
     {
-        var start = new ProcessStartInfo(GatewaySystemParts.Gateway)
+        string[] command = [.. under, GatewaySystemParts.Gateway];
+        var start = new ProcessStartInfo(command[0], command.Skip(1))
         {
             WorkingDirectory = Path.GetDirectoryName(GatewaySystemParts.Gateway)!,
             RedirectStandardOutput = true,
@@ -26,7 +28,9 @@ public sealed class GatewaySystemInstance : IAsyncDisposable
         return new GatewaySystemInstance(Process.Start(start)!);
     }
 
-    public void Terminate() => Posix.Send(_process.Id, Signal.Terminate);
+    public void Terminate() => Send(Signal.Terminate);
+
+    public void Send(Signal signal) => Posix.Send(_process.Id, signal);
 
     /// <summary>The resident memory now, bytes: all of it, and what is no page of a file.</summary>
     public (long All, long Anonymous) ResidentBytes()

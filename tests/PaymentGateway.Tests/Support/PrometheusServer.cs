@@ -7,7 +7,7 @@ internal sealed class PrometheusServer : IAsyncDisposable
     private readonly HttpClient _http;
     private readonly Process _process;
 
-    private PrometheusServer(int adminPort, string port)
+    private PrometheusServer(int adminPort, int entryPort, string port)
     {
         foreach (var file in Directory.GetFiles(Repository.PathOf("ops", "prometheus"), "*.yml"))
             File.WriteAllText(
@@ -15,6 +15,7 @@ internal sealed class PrometheusServer : IAsyncDisposable
                 // A test does not wait 15 s for a sample.
                 File.ReadAllText(file).Replace("127.0.0.1:9101", $"127.0.0.1:{adminPort}", StringComparison.Ordinal)
                     .Replace("127.0.0.1:9102", $"127.0.0.1:{adminPort + 1}", StringComparison.Ordinal)
+                    .Replace("127.0.0.1:9999", $"127.0.0.1:{entryPort}", StringComparison.Ordinal)
                     .Replace("_interval: 15s", "_interval: 1s", StringComparison.Ordinal)
                     .Replace("scrape_timeout: 5s", "scrape_timeout: 1s", StringComparison.Ordinal));
         _http = UnixHttp.Plain(new Uri($"http://127.0.0.1:{port}"));
@@ -28,9 +29,9 @@ internal sealed class PrometheusServer : IAsyncDisposable
         })!;
     }
 
-    public static async Task<PrometheusServer> StartAsync(int adminPort)
+    public static async Task<PrometheusServer> StartAsync(int adminPort, int entryPort)
     {
-        var server = new PrometheusServer(adminPort, GatewaySystemSettings.FreePort());
+        var server = new PrometheusServer(adminPort, entryPort, GatewaySystemSettings.FreePort());
         await Eventually.HoldsAsync(server.IsReadyAsync, "Prometheus is ready");
         return server;
     }

@@ -37,6 +37,9 @@ public sealed class RawConnection : IDisposable
 
     public async Task SendAsync(string text) => await _socket.SendAsync(Encoding.Latin1.GetBytes(text));
 
+    /// <summary>As `nc -N` does behind its input: the other direction stays open.</summary>
+    public void EndSending() => _socket.Shutdown(SocketShutdown.Send);
+
     /// <summary>Sends a piece, waits for the pace, and so on, until the pieces or the connection end.</summary>
     public async Task<RawAnswers> DribbleAsync(IEnumerable<string> pieces, TimeSpan pace, TimeSpan within)
     {

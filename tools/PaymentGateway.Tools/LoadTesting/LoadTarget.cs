@@ -25,7 +25,9 @@ internal sealed record LoadTarget(
 
         if (kind == SideKind.Gateway)
             await Publishing.PrepareAsync(settings, cancellation);
-        var own = FreePorts.Added(settings.With(("RUN_DIR", Path.Combine(folder, "run"))));
+        // The load purges where it pays, in the durable profile too: the ledger is its own.
+        var own = FreePorts.Added(settings.With(
+            ("RUN_DIR", Path.Combine(folder, "run")), ("Gateway__Admin__Purge", "Everyone")));
         var side = await Measuring.Side.StartAsync(kind, own, log, cancellation);
         return new LoadTarget(own.Url, own, side.Meter, side.EnvironmentFile, side);
     }

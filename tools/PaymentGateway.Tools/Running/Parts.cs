@@ -1,3 +1,5 @@
+using System.Net.Sockets;
+
 namespace PaymentGateway.Tools.Running;
 
 /// <summary>One of the two gateways.</summary>
@@ -74,8 +76,9 @@ internal static class InstanceEnvironment
             ["Gateway__Instance__Name"] = instance,
             [DefaultUrl] = BaseUrlOf(PartNames.Default),
             [FallbackUrl] = BaseUrlOf(PartNames.Fallback),
-            // For the challenge and measurements; the gateway's own defaults are Operator and Durable.
-            [Purge] = settings[Purge] ?? "Everyone",
+            // For the challenge and measurements; the gateway's own defaults are Operator and Durable. A ledger that is
+            // meant to last is not emptied by everyone who can pay.
+            [Purge] = settings[Purge] ?? (settings.Durable ? "Operator" : "Everyone"),
             [Profile] = settings.Durable ? "Durable" : "Unlogged",
             // As in a container, where the runtime would count a third of a core as one.
             [Processors] = settings[Processors] ?? "2",
@@ -147,11 +150,13 @@ internal sealed class NginxPart() : Part(PartNames.Nginx)
         Check(system);
         var prefix = system.Folder.NginxPrefix;
         Directory.CreateDirectory(prefix);
-        // The port is all that differs between systems side by side.
+        // The port differs between systems side by side, and not every kernel has IPv6.
+        var port = system.Settings.Port.ToString(CultureInfo.InvariantCulture);
         var configuration = (await File.ReadAllTextAsync(Repository.PathOf("nginx", "nginx.conf"), cancellation))
-            .Replace(
-                "listen 9999", string.Create(CultureInfo.InvariantCulture, $"listen {system.Settings.Port}"),
-                StringComparison.Ordinal);
+            .Replace("listen 9999", $"listen {port}", StringComparison.Ordinal);
+        if (Socket.OSSupportsIPv6)
+            configuration = configuration.Replace(
+                "#listen [::]:9999", $"listen [::]:{port}", StringComparison.Ordinal);
         // A measurement of nginx alone: it answers by itself.
         if (system.Settings["NGINX_ALONE"] is not null)
             configuration = configuration.Replace(

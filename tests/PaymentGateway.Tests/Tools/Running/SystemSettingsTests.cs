@@ -30,6 +30,20 @@ public sealed class SystemSettingsTests
         Assert.True(Of(("PORT", "7000"), ("ADMIN_PORT", "7000")).SharesAdmin);
     }
 
+    [Theory]
+    [InlineData("unlogged", null, "Everyone")]
+    [InlineData("durable", null, "Operator")]
+    [InlineData("durable", "Everyone", "Everyone")]
+    public void Only_a_ledger_that_a_crash_empties_is_purged_by_everyone_unless_a_caller_says_so(
+        string profile, string? said, string expected)
+    {
+        var settings = Of(("PROFILE", profile)).With(("Gateway__Admin__Purge", said));
+
+        var layout = new SystemLayout(settings, new RunFolder("/run"), "/run/short", "/run/data");
+
+        Assert.Equal(expected, InstanceEnvironment.Of(layout, "api1")["Gateway__Admin__Purge"]);
+    }
+
     [Fact]
     public void An_outside_processor_needs_no_simulator_and_keeps_the_ledger()
     {
