@@ -6,23 +6,41 @@ namespace PaymentGateway;
 /// </summary>
 internal static class Timestamps
 {
+    private const int MicrosecondDigits = 6;
+
     private static readonly string[] Iso8601 =
     [
-        "yyyy-MM-dd'T'HH:mm:ss.FFFFFFFK", "yyyy-MM-dd'T'HH:mmK", "yyyy-MM-dd",
+        "yyyy-MM-dd'T'HH:mm:ss.FFFFFFK", "yyyy-MM-dd'T'HH:mmK", "yyyy-MM-dd'T'HH:mm:ss.FFFFFFzz",
+        "yyyy-MM-dd'T'HH:mmzz", "yyyy-MM-dd",
     ];
 
-    /// <summary>Reads a parameter of a request: ISO 8601, before the year 9999; without a zone it is UTC.</summary>
-    public static bool TryParse(string? text, out DateTime utc)
+    /// <summary>
+    /// Reads ISO 8601 with any number of decimals, before the year 9999; without a zone it is UTC. Go and Java write
+    /// nanoseconds.
+    /// </summary>
+    /// <param name="utc">Rounded down to the microsecond.</param>
+    /// <param name="isWhole">False: the text was later than that.</param>
+    public static bool TryParse(string? text, out DateTime utc, out bool isWhole)
     {
-        utc = default;
-        // .NET accepts a point without digits after it.
-        if (text?.IndexOf('.', StringComparison.Ordinal) is >= 0 and var point
-            && (point + 1 == text.Length || !char.IsAsciiDigit(text[point + 1])))
-            return false;
+        (utc, isWhole) = (default, true);
+        if (text?.IndexOf('.', StringComparison.Ordinal) is >= 0 and var point)
+        {
+            var rest = text.AsSpan(point + 1);
+            var digits = rest.IndexOfAnyExceptInRange('0', '9') is >= 0 and var end ? end : rest.Length;
+            // .NET accepts a point without digits after it.
+            if (digits == 0)
+                return false;
 
-        // An unescaped + of a zone arrives as a space.
+            if (digits > MicrosecondDigits)
+            {
+                isWhole = rest[MicrosecondDigits..digits].IndexOfAnyExcept('0') < 0;
+                text = text.Remove(point + 1 + MicrosecondDigits, digits - MicrosecondDigits);
+            }
+        }
+
+        // An unescaped + of a zone arrives as a space. RFC 3339 allows lower-case letters.
         var parsed = DateTimeOffset.TryParseExact(
-            text?.Replace(' ', '+'), Iso8601, CultureInfo.InvariantCulture,
+            text?.Replace(' ', '+').ToUpperInvariant(), Iso8601, CultureInfo.InvariantCulture,
             DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal, out var stamp);
         utc = stamp.UtcDateTime;
         return parsed && utc < new DateTime(9999, 1, 1, 0, 0, 0, DateTimeKind.Utc);
@@ -45,7 +63,4 @@ internal static class Timestamps
 
     public static DateTime Truncate(DateTime utc) =>
         new(utc.Ticks - utc.Ticks % TimeSpan.TicksPerMicrosecond, DateTimeKind.Utc);
-
-    /// <summary>Up to the next whole microsecond, for the lower end of an inclusive window.</summary>
-    public static DateTime RoundUp(DateTime utc) => Truncate(utc.AddTicks(TimeSpan.TicksPerMicrosecond - 1));
 }

@@ -88,22 +88,19 @@ internal sealed record PaymentQuery(
             "processor", $"one of {string.Join(", ", processors.Names)}",
             text => Array.Find(processors.Names, name => name == text));
         var reason = reader.Text("reason");
-        var (from, to) = (reader.Time("from"), reader.Time("to"));
+        var (from, to) = reader.Window();
         var limit = reader.Limit();
         var after = reader.After(CursorText.TryRead);
-        if (from > to)
-            reader.Refuse("from", "is later than to.");
         if (processor is not null && state is not (null or PaymentState.Settled))
             reader.Refuse("processor", "is known of settled payments only.");
         if (await reader.RefusesAsync())
             return null;
 
-        // Both bounds are inclusive, in whole microseconds.
         var last = to is { } latest
-            ? new PaymentCursor(Timestamps.Truncate(latest).AddMicroseconds(1), Guid.Empty)
+            ? new PaymentCursor(latest.AddMicroseconds(1), Guid.Empty)
             : PaymentCursor.End;
         return new PaymentQuery(
-            state, processor, reason, Timestamps.RoundUp(from ?? default),
+            state, processor, reason, from ?? new DateTime(0, DateTimeKind.Utc),
             after?.AcceptedAt < last.AcceptedAt ? after : last, limit);
     }
 

@@ -80,7 +80,9 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
             address = "http://localhost";
         }
 
-        return new HttpClient(handler) { BaseAddress = new Uri(address.TrimEnd('/') + "/"), Timeout = limit };
+        var http = new HttpClient(handler) { BaseAddress = new Uri(address.TrimEnd('/') + "/"), Timeout = limit };
+        http.DefaultRequestHeaders.Add("User-Agent", GatewayOptions.UserAgent);
+        return http;
     }
 
     /// <summary>A client of an address that an option gave.</summary>
@@ -90,6 +92,8 @@ internal sealed class GatewayClient(string url, string? token, CancellationToken
     {
         if (!Uri.TryCreate(url, UriKind.Absolute, out var uri) || uri.Scheme is not ("http" or "https"))
             throw new VerbException(ExitCodes.Usage, $"--url: '{url}' is not an absolute http or https URL");
+        if (!SettingsReader.IsBase(uri))
+            throw new VerbException(ExitCodes.Usage, $"--url: {SettingsReader.MoreThanABase}");
         if (token?.IndexOfAny(['\r', '\n']) >= 0)
             throw new VerbException(ExitCodes.Usage, "--token: has a line break");
 

@@ -61,6 +61,7 @@ internal sealed class GatewayVerb : Command
         return path;
     }
 
-    private static string? Variable(string name) =>
+    /// <summary>An environment variable; null when it is unset or empty.</summary>
+    public static string? Variable(string name) =>
         Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;
 }

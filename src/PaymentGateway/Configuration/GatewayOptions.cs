@@ -10,6 +10,10 @@ internal sealed record GatewayOptions(
     /// <summary>The largest request body, bytes; a payment needs about 80.</summary>
     public const int BodyBytesMax = 4096;
 
+    /// <summary>The User-Agent of every call, because common firewalls refuse a call without one.</summary>
+    public static readonly string UserAgent =
+        $"PaymentGateway/{typeof(GatewayOptions).Assembly.GetName().Version!.ToString(3)}";
+
     public IReadOnlyList<WebhookOptions> Webhooks { get; init; } = [];
 
     /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>

@@ -4,6 +4,8 @@ namespace PaymentGateway.Configuration;
 /// <remarks>The binding generator names neither value nor range (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class SettingsReader(IConfiguration configuration)
 {
+    public const string MoreThanABase = "has a user, a query or a fragment, which no call would have";
+
     private readonly HashSet<string> _known = new(StringComparer.OrdinalIgnoreCase);
 
     public string? OptionalText(string key)
@@ -33,7 +35,13 @@ internal sealed class SettingsReader(IConfiguration configuration)
         configuration.GetSection(key).GetChildren().Select(child => child.Key);
 
     /// <summary>A base URL, with a slash at its end.</summary>
-    public Uri HttpUrl(string key) => new(AbsoluteUrl(key).AbsoluteUri.TrimEnd('/') + "/");
+    public Uri HttpUrl(string key) => AbsoluteUrl(key) is var url && IsBase(url)
+        ? new Uri(url.AbsoluteUri.TrimEnd('/') + "/")
+        : throw Wrong(key, MoreThanABase);
+
+    /// <summary>Whether the URLs below it have all of it: a user, a query and a fragment would be left out.</summary>
+    public static bool IsBase(Uri url) =>
+        url.UserInfo.Length == 0 && url.OriginalString.AsSpan().IndexOfAny('?', '#') < 0;
 
     public Uri AbsoluteUrl(string key)
     {

@@ -24,9 +24,11 @@ internal sealed record ParkedView(long Payments, bool IsMore, ParkedCountRow[] R
 /// <param name="Report">Null until one is read.</param>
 /// <param name="ReportIsOverdue">The next report is missing, so this one is out of date.</param>
 /// <param name="Settled">Null while PostgreSQL does not answer.</param>
+/// <param name="Unreadable">An answer to a look-up of any instance could not be read lately.</param>
 internal sealed record ProcessorView(
     string Name, string Circuit, string Availability, double ExpectedMilliseconds, int InFlight,
-    double CallsPerSecond, Durations Calls, HealthRow? Report, bool ReportIsOverdue, SettledView? Settled);
+    double CallsPerSecond, Durations Calls, HealthRow? Report, bool ReportIsOverdue, SettledView? Settled,
+    bool Unreadable);
 
 /// <summary>Money is text, because a script would lose digits.</summary>
 internal sealed record SettledView(long Payments, string Amount, string Fees, decimal FeeRate);

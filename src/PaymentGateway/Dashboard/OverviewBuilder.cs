@@ -59,7 +59,7 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
             speaking.Sum(one => (LaneOf(one)?.Calls.Sum() ?? 0) / one.WindowSeconds),
             DurationsOf(lanes.Select(lane => lane.Calls)),
             report, report?.AgeSeconds >= Options.Routing.ReportOverdueAfter.TotalSeconds,
-            shared is null ? null : SettledOf(processor, shared.Totals));
+            shared is null ? null : SettledOf(processor, shared.Totals), lanes.Exists(lane => lane.Unreadable));
     }
 
     private static SettledView SettledOf(Processor processor, List<TotalsRow> totals)

@@ -41,10 +41,18 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
         return value;
     }
 
-    /// <summary>An instant, UTC.</summary>
-    public DateTime? Time(string name) => Value(
-        name, "an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z",
-        static text => Timestamps.TryParse(text, out var utc) ? utc : (DateTime?)null);
+    /// <summary>
+    /// The bounds from and to, both inclusive, UTC, in whole microseconds: from is rounded up, to is rounded down. So a
+    /// window between two microseconds is empty, and its From is later than its To.
+    /// </summary>
+    /// <param name="wrongOrder">The problem when from is later than to.</param>
+    public (DateTime? From, DateTime? To) Window(Problem? wrongOrder = null)
+    {
+        var (from, to) = (Time("from"), Time("to"));
+        if (from?.Utc > to?.Utc)
+            Refuse("from", "is later than to.", wrongOrder);
+        return (from is var (first, isWhole) ? first.AddMicroseconds(isWhole ? 0 : 1) : null, to?.Utc);
+    }
 
     /// <summary>A member of an enum, as <see cref="Words"/> has it.</summary>
     public T? Word<T>(string name) where T : struct, Enum =>
@@ -75,4 +83,9 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
         await ProblemAnswer.WriteAsync(context, problem, $"{field} {reason}", field);
         return true;
     }
+
+    private (DateTime Utc, bool IsWhole)? Time(string name) => Value(
+        name, "an ISO 8601 timestamp such as 2025-07-15T12:34:56.000Z",
+        static text => Timestamps.TryParse(text, out var utc, out var isWhole)
+            ? (utc, isWhole) : ((DateTime, bool)?)null);
 }

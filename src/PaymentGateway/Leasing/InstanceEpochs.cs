@@ -15,7 +15,7 @@ internal sealed class InstanceEpochs(
     /// </exception>
     public async Task<int> OpenAsync()
     {
-        var urls = options.Processors.All.Select(one => $"{one.Processor}={Text(one.Url)}")
+        var urls = options.Processors.All.Select(one => $"{one.Processor}={one.Url.AbsoluteUri}")
             .Order(StringComparer.Ordinal).ToList();
         var processors = string.Join(' ', urls);
         // An earlier version assumes that each epoch may have used default.
@@ -103,9 +103,6 @@ internal sealed class InstanceEpochs(
             processor.Id = rows.Find(row => row.Name == processor.Name)?.Id ?? throw new ConfigurationException(
                 "Gateway__Processors", $"has {processor}, and the ledger has numbers for {rows.Count} names only");
     }
-
-    // Without user name and password, because the ledger's readers may not know them.
-    private static string Text(Uri url) => url.GetComponents(UriComponents.HttpRequestUrl, UriFormat.UriEscaped);
 }
 
 /// <summary>The answer to a renewal of Epoch. Acceptances up to RefusedUntil (UTC) are refused; null is none.</summary>

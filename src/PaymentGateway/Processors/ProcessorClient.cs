@@ -15,11 +15,14 @@ namespace PaymentGateway.Processors;
 /// </summary>
 internal sealed partial class ProcessorClient : IDisposable
 {
-    // No answer of the contract is larger; a cut one does not parse, so its payment is in doubt.
-    private const int AnswerBytesMax = 4096;
+    /// <summary>No answer of the contract is larger; a cut one does not parse, so its payment is in doubt.</summary>
+    public const int AnswerBytesMax = 4096;
 
-    // The contract's processor asks for 5 s. A date by another clock may lie in the past or a day ahead.
-    private const double RetryAfterSecondsMax = 30;
+    // A processor that asks for more is asked again after this time, because a wrong or hostile answer must not keep
+    // payments from it for longer (docs/processor-api.yaml).
+    private const double RetryAfterSecondsMax = 300;
+
+    private static readonly TimeSpan WarnEvery = TimeSpan.FromMinutes(1);
 
     private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
 
@@ -32,7 +35,9 @@ internal sealed partial class ProcessorClient : IDisposable
     private readonly Lease _lease;
     private readonly GatewayMetrics _metrics;
     private readonly TimeProvider _clock;
+    private readonly ILogger _log;
     private readonly OutageLog _outage = new();
+    private long _warnedAt; // When an unreadable answer was last logged; 0 before.
 
     /// <param name="connections">Disposed with the client.</param>
     public ProcessorClient(
@@ -41,7 +46,7 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         // No HttpClient, because the gateway needs none of its defaults and its copies cost time.
         _http = new HttpMessageInvoker(connections);
-        (_lease, _metrics, _clock) = (lease, metrics, clock);
+        (_lease, _metrics, _clock, _log) = (lease, metrics, clock, log);
         (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
         (_baseUrl, _adminToken) = (own.Url, own.AdminToken);
         _payments = new Uri(_baseUrl, "payments");
@@ -74,6 +79,10 @@ internal sealed partial class ProcessorClient : IDisposable
     public Processor Processor { get; }
 
     public ProcessorHealth Health { get; }
+
+    /// <summary>Whether an answer to a look-up could not be read in the last two minutes.</summary>
+    public bool AnswersUnreadably => Volatile.Read(ref _warnedAt) is not 0 and var warnedAt
+        && _clock.GetElapsedTime(warnedAt) < WarnEvery * 2;
 
     /// <summary>The circuit breaker's rules; the simulation of routing uses them too.</summary>
     public static CircuitBreakerStrategyOptions<ProcessorAnswer> Breaker(
@@ -161,11 +170,15 @@ internal sealed partial class ProcessorClient : IDisposable
     public async Task<LookupOutcome> LookUpAsync(Guid id)
     {
         var answer = await GetAsync(new Uri(_baseUrl, $"payments/{id}"));
-        var stored = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.ProcessorPayment) : null;
+        var stored = answer?.ReadStored();
         var outcome = answer?.Status == 404 ? new LookupOutcome(LookupResult.NotFound)
             : stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
-                ? new LookupOutcome(LookupResult.Found, cents, ToUtc(stored.RequestedAt))
-                : new LookupOutcome(LookupResult.Unknown, RetryAfter: answer?.RetryAfter);
+                ? new LookupOutcome(LookupResult.Found, cents, stored.RequestedAt)
+                : new LookupOutcome(
+                    answer is null or { Status: 429 } ? LookupResult.Unknown : LookupResult.Unreadable,
+                    RetryAfter: answer?.RetryAfter);
+        if (outcome.Result == LookupResult.Unreadable)
+            WarnOf(answer!);
         _metrics.Calls.Add(1, Processor.Tag, Calls.LookUp, Calls.Of(outcome.Result));
         return outcome;
     }
@@ -191,7 +204,8 @@ internal sealed partial class ProcessorClient : IDisposable
         var summary = answer?.Status == 200 ? answer.Read(ProcessorJsonContext.Default.AdminSummary) : null;
         _metrics.Calls.Add(1, Processor.Tag, Calls.Summary, summary is null ? Calls.Unknown : Calls.Reported);
         return summary is not null
-            ? new SummaryOutcome(SummaryResult.Reported, summary.TotalRequests, summary.TotalAmount * 100m)
+            ? new SummaryOutcome(
+                SummaryResult.Reported, summary.TotalRequests, Money.WithoutNoise(summary.TotalAmount) * 100m)
             : new SummaryOutcome(answer?.Status is 401 or 403 ? SummaryResult.Refused : SummaryResult.Unknown);
     }
 
@@ -239,6 +253,7 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         try
         {
+            request.Headers.TryAddWithoutValidation("User-Agent", GatewayOptions.UserAgent);
             using var response = await _http.SendAsync(request, token);
             var status = (int)response.StatusCode;
             var body = await ReadAsync(response.Content, token);
@@ -295,17 +310,23 @@ internal sealed partial class ProcessorClient : IDisposable
             request.Headers.TryAddWithoutValidation("tracestate", span.TraceStateString);
     }
 
+    // One line a minute, because each payment in doubt repeats its look-up every few seconds.
+    private void WarnOf(ProcessorAnswer answer)
+    {
+        var (now, before) = (_clock.GetTimestamp(), Volatile.Read(ref _warnedAt));
+        if ((before == 0 || _clock.GetElapsedTime(before, now) >= WarnEvery)
+            && Interlocked.CompareExchange(ref _warnedAt, now, before) == before)
+            Log.LookUpUnreadable(_log, Processor, answer.Show());
+    }
+
+    // A date counts from the answer's own, because the processor's clock may differ from this one.
     private TimeSpan? RetryAfter(HttpResponseMessage response)
     {
         var header = response.Headers.RetryAfter;
-        var asked = header?.Delta ?? (header?.Date is { } date ? date - _clock.GetUtcNow() : null);
+        var asked = header?.Delta
+            ?? (header?.Date is { } date ? date - (response.Headers.Date ?? _clock.GetUtcNow()) : null);
         return asked is { } wait ? TimeSpan.FromSeconds(Math.Clamp(wait.TotalSeconds, 0, RetryAfterSecondsMax)) : null;
     }
-
-    // A timestamp without a zone is UTC.
-    private static DateTime ToUtc(DateTime stamp) => Timestamps.Truncate(stamp.Kind == DateTimeKind.Local
-        ? stamp.ToUniversalTime()
-        : DateTime.SpecifyKind(stamp, DateTimeKind.Utc));
 
     /// <summary>
     /// The body of one charge, with the last check that it may be sent. The handler writes it when it has a connection,
@@ -339,6 +360,9 @@ internal sealed partial class ProcessorClient : IDisposable
 
         [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
         public static partial void Closed(ILogger log, Processor processor);
+
+        [LoggerMessage(414, LogLevel.Warning, "An answer of {Processor} to a look-up cannot be read: {Answer}")]
+        public static partial void LookUpUnreadable(ILogger log, Processor processor, string answer);
     }
 }
 

@@ -94,7 +94,8 @@ internal sealed class ProcessorLane(
         };
         return new LaneReading(
             Processor.Name, JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
-            state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, []);
+            state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, [],
+            Client.AnswersUnreadably);
     }
 
     public void Dispose()

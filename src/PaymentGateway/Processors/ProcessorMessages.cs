@@ -1,12 +1,16 @@
 using System.Text.Json.Serialization.Metadata;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Processors;
 
-/// <summary>A payment in a charge, and in the answer to a look-up (contract.md, each processor).</summary>
-internal sealed record ProcessorPayment(
+/// <summary>A payment at a processor (contract.md, each processor).</summary>
+internal sealed record ProcessorPayment(Guid CorrelationId, decimal Amount, DateTime RequestedAt);
+
+/// <summary>The answer to a look-up; its time is text, because processors write it in several forms.</summary>
+internal sealed record LookUpAnswer(
     [property: JsonRequired] Guid CorrelationId,
     [property: JsonRequired] decimal Amount,
-    [property: JsonRequired] DateTime RequestedAt);
+    [property: JsonRequired] string? RequestedAt);
 
 internal sealed record ChargeAnswer
 {
@@ -23,8 +27,12 @@ internal sealed record HealthAnswer(
 internal sealed record AdminSummary(
     [property: JsonRequired] long TotalRequests, [property: JsonRequired] decimal TotalAmount);
 
-[JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
+// Names in another case and numbers in quotes have one meaning.
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase, PropertyNameCaseInsensitive = true,
+    NumberHandling = JsonNumberHandling.AllowReadingFromString)]
 [JsonSerializable(typeof(ProcessorPayment))]
+[JsonSerializable(typeof(LookUpAnswer))]
 [JsonSerializable(typeof(ChargeAnswer))]
 [JsonSerializable(typeof(HealthAnswer))]
 [JsonSerializable(typeof(AdminSummary))]
@@ -33,18 +41,42 @@ internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
 /// <param name="RetryAfter">The pause that the processor asked for; null with a 200.</param>
 internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter)
 {
+    private const int ShownMax = 200;
+
+    private static ReadOnlySpan<byte> ByteOrderMark => [0xEF, 0xBB, 0xBF];
+
     /// <returns>Null when it is not JSON of this type.</returns>
     public T? Read<T>(JsonTypeInfo<T> type) where T : class
     {
         try
         {
-            return JsonSerializer.Deserialize(Body.Span, type);
+            var json = Body.Span;
+            var begin = json.StartsWith(ByteOrderMark) ? ByteOrderMark.Length : 0;
+            return JsonSerializer.Deserialize(json[begin..], type);
         }
         catch (JsonException)
         {
             return null;
         }
     }
+
+    /// <summary>The payment that a look-up found, in whole cents and UTC microseconds.</summary>
+    /// <returns>Null when the answer has more than one meaning, or none.</returns>
+    public ProcessorPayment? ReadStored()
+    {
+        var stored = Status == 200 ? Read(ProcessorJsonContext.Default.LookUpAnswer) : null;
+        // PostgreSQL and others write a blank between date and time.
+        var time = stored?.RequestedAt is { Length: > 10 } text && text[10] == ' '
+            ? $"{text[..10]}T{text[11..]}" : stored?.RequestedAt;
+        return stored is not null && Timestamps.TryParse(time, out var requestedAt, out _)
+            ? new ProcessorPayment(stored.CorrelationId, Money.WithoutNoise(stored.Amount), requestedAt)
+            : null;
+    }
+
+    /// <summary>For the log, which names no amount: a 0 stands for each digit of the body.</summary>
+    public string Show() => $"{Status} " + LogFormatter.Visible(string.Concat(
+        Encoding.UTF8.GetString(Body.Span[..Math.Min(Body.Length, ShownMax)])
+            .Select(static one => char.IsAsciiDigit(one) ? '0' : one)), ShownMax);
 }
 
 /// <summary>The kinds of answers that the contract distinguishes.</summary>
@@ -80,8 +112,11 @@ internal enum LookupResult
     /// <summary>404: not stored; a call in flight may still be stored.</summary>
     NotFound,
 
-    /// <summary>No clear answer.</summary>
+    /// <summary>No answer, or 429.</summary>
     Unknown,
+
+    /// <summary>An answer that the contract does not have, or in a form that has no clear meaning.</summary>
+    Unreadable,
 }
 
 /// <summary>Amount and UTC requestedAt are the processor's own.</summary>

@@ -101,15 +101,13 @@ internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Re
     public static async Task<ReconciliationQuery?> ReadAsync(HttpContext context, DateTime closedUntil)
     {
         var reader = new QueryReader(context);
-        var (from, to) = (reader.Time("from"), reader.Time("to"));
+        var (from, to) = reader.Window(Problems.InvalidWindow);
         var repair = reader.Value(
             "repair", "true or false", static text => text is "true" or "false" ? text == "true" : (bool?)null);
         var closed = $"{closedUntil:yyyy-MM-dd'T'HH:mm:ss.fff'Z'}";
         if (to > closedUntil)
             reader.Refuse(
                 "to", $"may be {closed} now, and no later: younger payments may be in flight.", Problems.InvalidWindow);
-        if (from > to)
-            reader.Refuse("from", "is later than to.", Problems.InvalidWindow);
         if (from > closedUntil)
             reader.Refuse(
                 "from", $"is later than {closed}: younger payments may be in flight.", Problems.InvalidWindow);

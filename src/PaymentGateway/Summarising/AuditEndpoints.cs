@@ -29,19 +29,15 @@ internal static class AuditEndpoints
         HttpContext context, SummaryQueries summaries, GatewayMetrics metrics, TimeProvider clock)
     {
         var reader = new QueryReader(context, Problems.InvalidWindow);
-        var (from, to) = (reader.Time("from"), reader.Time("to"));
-        if (from > to)
-            reader.Refuse("from", "is later than to.");
+        var (from, to) = reader.Window();
         if (await reader.RefusesAsync())
             return;
 
         var askedAt = clock.GetTimestamp();
-        var window = new SummaryWindow(
-            from is { } first ? Timestamps.RoundUp(first) : null, to is { } last ? Timestamps.Truncate(last) : null);
         PaymentsSummary? summary;
         try
         {
-            summary = await summaries.AskAsync(window);
+            summary = await summaries.AskAsync(new SummaryWindow(from, to));
         }
         catch (NotKeptException notKept)
         {

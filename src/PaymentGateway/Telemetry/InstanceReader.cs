@@ -98,8 +98,10 @@ internal sealed record InstanceReading(
 
 /// <summary>The state of one processor at one instance.</summary>
 /// <param name="Calls">Charges by how long they took, in the buckets of the metrics.</param>
+/// <param name="Unreadable">An answer to a look-up could not be read lately (event 414).</param>
 internal sealed record LaneReading(
-    string Name, string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
+    string Name, string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls,
+    bool Unreadable = false)
 {
     /// <summary>The states of the circuit breaker, the best first.</summary>
     public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];

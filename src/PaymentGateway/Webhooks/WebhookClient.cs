@@ -37,6 +37,7 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
             Content = new ByteArrayContent(body),
             Headers =
             {
+                { "User-Agent", GatewayOptions.UserAgent },
                 { "webhook-id", one.Id },
                 { "webhook-timestamp", $"{timestamp}" },
                 { "webhook-signature", Sign(endpoint.Secret, one.Id, timestamp, body) },

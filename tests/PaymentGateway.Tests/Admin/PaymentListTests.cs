@@ -73,6 +73,20 @@ public sealed class PaymentListTests : OneGateway
         Assert.Equal(all[3..].Ids(), (await Gateway.FollowAsync($"to={from}")).Ids());
     }
 
+    [PostgresTheory]
+    [InlineData("from", "000Z", 1)]
+    [InlineData("from", "001z", 0)]
+    [InlineData("from", "0000001%2B00", 0)]
+    [InlineData("to", "000Z", 1)]
+    [InlineData("to", "999z", 1)]
+    public async Task A_bound_between_two_microseconds_is_rounded_inwards(string name, string digits, int count)
+    {
+        var id = await Gateway.PayAsync();
+        var at = (await Gateway.ShowAsync(id)).Text("acceptedAt")!.TrimEnd('Z');
+
+        Assert.Equal(count, (await Gateway.FollowAsync($"{name}={at}{digits}")).Count);
+    }
+
     [PostgresFact]
     public async Task A_processor_and_a_state_choose()
     {

@@ -47,6 +47,11 @@ public sealed class GatewayOptionsTests
     [InlineData("Gateway:Processors:Default:BaseUrl", "localhost:8001")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "ftp://localhost")]
     [InlineData("Gateway:Processors:Fallback:BaseUrl", "/payments")]
+    [InlineData("Gateway:Processors:Default:BaseUrl", "http://host/pay?tenant=1")]
+    [InlineData("Gateway:Processors:Default:BaseUrl", "http://host/?")]
+    [InlineData("Gateway:Processors:Default:BaseUrl", "http://host/#x")]
+    [InlineData("Gateway:Processors:Default:BaseUrl", "https://user:secret@host/")]
+    [InlineData("Gateway:Processors:Default:BaseUrl", "https://user@host/")]
     [InlineData("Gateway:Admin:Token", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "")]
     [InlineData("Gateway:Processors:Default:AdminToken", "ü")]
@@ -87,6 +92,7 @@ public sealed class GatewayOptionsTests
         var line = TestSettings.AssertRefused(InEnvironment(key) + ": ", (key, value));
 
         Assert.True(line.Length > key.Length + 4);
+        Assert.DoesNotContain("secret@", line, StringComparison.Ordinal);
     }
 
     [Theory]

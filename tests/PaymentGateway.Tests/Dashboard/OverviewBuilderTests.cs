@@ -147,6 +147,25 @@ public sealed class OverviewBuilderTests
         Assert.Equal(["usable", "unknown"], view.Processors.Select(processor => processor.Availability));
     }
 
+    [Fact]
+    public void A_processor_whose_look_ups_one_instance_cannot_read_is_marked()
+    {
+        var unsure = Own with { Lanes = [Own.Lanes[0], IdleFallback with { Unreadable = true }] };
+
+        Assert.Equal(
+            [false, true], Make(Row("api2", 8, 0.1, unsure)).Processors.Select(processor => processor.Unreadable));
+    }
+
+    // An instance of an earlier version says nothing of it.
+    [Fact]
+    public void A_reading_without_the_mark_of_unreadable_look_ups_is_shown()
+    {
+        var reading = Own.ToJson().Replace(",\"unreadable\":false", "", StringComparison.Ordinal);
+        Assert.NotEqual(Own.ToJson(), reading);
+
+        Assert.Equal(2, Make(new ReadingRow(8, "host/api2", reading, 0.1)).Instances.Length);
+    }
+
     [Theory]
     [InlineData("", "none")]
     [InlineData("", "null")]

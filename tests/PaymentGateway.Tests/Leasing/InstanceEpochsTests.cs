@@ -83,9 +83,9 @@ public sealed class InstanceEpochsTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task A_password_in_a_url_does_not_enter_the_ledger()
+    public async Task The_urls_of_the_processors_are_in_the_lease()
     {
-        await using var stages = Build((DefaultKey, "http://user:password@default.example"));
+        await using var stages = Build();
 
         var epoch = await stages.Part<InstanceEpochs>().OpenAsync();
 

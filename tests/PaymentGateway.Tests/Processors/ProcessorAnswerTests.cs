@@ -10,6 +10,9 @@ public sealed class ProcessorAnswerTests
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"message\":\"x\"}", "Settled")]
     [InlineData(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n{\"message\":\"x\"}\r\n0\r\n\r\n", "Settled")]
+    // A byte order mark, as it comes before JSON of some platforms.
+    [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n\u00EF\u00BB\u00BF{\"message\":\"x\"}", "Settled")]
+    [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"Message\":\"x\"}", "Settled")]
     [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", "Refused")]
     [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Refused")]
     [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\n{", "InDoubt")]

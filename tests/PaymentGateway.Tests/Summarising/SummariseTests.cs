@@ -49,6 +49,21 @@ public sealed class SummariseTests : OwnDatabase
         Assert.Equal(0, await CountAsync(border + Microsecond, border.AddSeconds(5)));
     }
 
+    // Between two microseconds, as rounded inwards.
+    [PostgresTheory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(5)]
+    [InlineData(3_600)]
+    public async Task A_window_that_ends_a_microsecond_before_its_begin_is_empty(int second)
+    {
+        var border = Batches.Noon.AddSeconds(second);
+        await SettleAsync(
+            [new Charge(Known.Default, 1, border - Microsecond), new Charge(Known.Default, 1, border)]);
+
+        Assert.Equal(0, await CountAsync(border, border - Microsecond));
+    }
+
     [PostgresFact]
     public async Task More_than_a_bigint_of_cents_is_summed_exactly()
     {

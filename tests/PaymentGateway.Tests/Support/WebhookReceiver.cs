@@ -30,6 +30,7 @@ internal sealed class WebhookReceiver : IAsyncDisposable
             var path = context.Request.Path.Value!;
             var status = FaultsOf(path).TryDequeue(out var fault) ? fault : Status;
             var headers = context.Request.Headers;
+            UserAgent = headers.UserAgent;
             _calls.Enqueue(new ReceivedWebhook(
                 path, $"{headers["webhook-id"]}", $"{headers["webhook-timestamp"]}", $"{headers["webhook-signature"]}",
                 body.ToArray(), status));
@@ -41,6 +42,9 @@ internal sealed class WebhookReceiver : IAsyncDisposable
     }
 
     public string Url => _app.Urls.Single();
+
+    /// <summary>Of the latest call.</summary>
+    public string? UserAgent { get; private set; }
 
     /// <summary>The answer to calls that no fault is for.</summary>
     public int Status { get; set; } = 200;

@@ -42,6 +42,7 @@ public sealed class WebhookWorkerTests : OwnRig
         Assert.All(calls, call =>
         {
             Assert.Equal((id, call.Id), (call.Event.Id(), call.Event.Text("id")));
+            Assert.Matches(@"^PaymentGateway/\d+\.\d+\.\d+$", _receiver.UserAgent);
             Assert.True(WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, call.Body));
             Assert.False(WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, [.. call.Body, 32]));
         });

@@ -249,6 +249,10 @@ function showNotices(view) {
     else if (processor.availability === "unknown")
       notices.set("Processor " + processor.name + " is idle and its health report is overdue.", "warn");
   }
+  for (const processor of view.processors)
+    if (processor.unreadable)
+      notices.set("Processor " + processor.name + " answers look-ups with what cannot be read: event 414 shows it.",
+        "bad");
   for (const instance of view.instances)
     if (instance.isSilent) notices.set("Instance " + instance.reading.name + " is silent.", "bad");
   for (const hook of view.failingWebhooks)
