@@ -102,7 +102,7 @@ internal sealed record LaneReading(
     string Name, string Circuit, string Availability, double ExpectedSeconds, int InFlight, int Limit, long[] Calls)
 {
     /// <summary>The states of the circuit breaker, the best first.</summary>
-    public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
+    public static readonly string[] Circuits = ["closed", "half_open", "open"];
 
     /// <summary>Whether the processor can be used, the best first.</summary>
     public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable", "disabled"];
