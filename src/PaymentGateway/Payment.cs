@@ -47,6 +47,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>The processors that were sent this payment and did not store it: a 404 ended the doubt there.</summary>
     public ProcessorSet MissingAt { get; set; }
 
+    /// <summary>The processors that refused a charge of this payment, at this instance.</summary>
+    public ProcessorSet RefusedAt { get; set; }
+
     /// <summary>Purged from the ledger: it must not be charged any more.</summary>
     public bool Purged { get; set; }
 

@@ -16,7 +16,7 @@ public sealed class FolderTests
         ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
         ("Retention", ["Configuration", "Storage", "Telemetry"]),
         ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Processors", ["Configuration", "Leasing", "Routing", "Storage", "Telemetry"]),
+        ("Processors", ["Configuration", "Http", "Leasing", "Routing", "Storage", "Telemetry"]),
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
         ("Events", ["Http", "Storage"]),

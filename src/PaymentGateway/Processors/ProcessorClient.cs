@@ -4,14 +4,13 @@ using PaymentGateway.Leasing;
 using PaymentGateway.Routing;
 using PaymentGateway.Telemetry;
 using Polly;
-using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Processors;
 
 /// <summary>
-/// The client of one processor. A time limit covers each call and its answer; a circuit breaker guards charges. No call
-/// is retried, because money could be charged twice. Look-ups bypass the breaker, because a failing processor still
-/// answers them (contract.md). Safe from any thread.
+/// The client of one processor. A time limit covers each call and its answer. Every charge is told to the processor's
+/// health, which holds the circuit breaker. No call is retried, because money could be charged twice. Look-ups are not
+/// told, because a failing processor still answers them (contract.md). Safe from any thread.
 /// </summary>
 internal sealed partial class ProcessorClient : IDisposable
 {
@@ -27,8 +26,7 @@ internal sealed partial class ProcessorClient : IDisposable
     private static readonly TimeSpan WithoutRetryAfter = TimeSpan.FromSeconds(1);
 
     private readonly HttpMessageInvoker _http;
-    private readonly ResiliencePipeline<ProcessorAnswer> _charges;
-    private readonly ResiliencePipeline<ProcessorAnswer> _lookUps;
+    private readonly ResiliencePipeline<ProcessorAnswer> _timeLimit;
     private readonly Uri _baseUrl;
     private readonly Uri _payments;
     private readonly string? _adminToken;
@@ -50,28 +48,7 @@ internal sealed partial class ProcessorClient : IDisposable
         (Processor, Health) = (own.Processor, new ProcessorHealth(clock, options.Routing));
         (_baseUrl, _adminToken) = (own.Url, own.AdminToken);
         _payments = new Uri(_baseUrl, "payments");
-        var steady = new SteadyClock(clock);
-        _lookUps = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = steady }
-            .AddTimeout(own.CallTimeout)
-            .Build();
-        var breaker = Breaker(Health, options.Routing);
-        breaker.OnOpened = opened =>
-        {
-            var reason = opened.Outcome.Exception is { } failed
-                ? $"{failed.Message} {failed.InnerException?.Message}"
-                : $"{opened.Outcome.Result!.Status}";
-            var level = _outage.Fail(LogLevel.Warning);
-            Log.Opened(log, level, Processor, reason);
-            return default;
-        };
-        breaker.OnClosed = _ =>
-        {
-            _outage.Succeed();
-            Log.Closed(log, Processor);
-            return default;
-        };
-        _charges = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = steady }
-            .AddCircuitBreaker(breaker)
+        _timeLimit = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
             .AddTimeout(own.CallTimeout)
             .Build();
     }
@@ -83,22 +60,6 @@ internal sealed partial class ProcessorClient : IDisposable
     /// <summary>Whether an answer to a look-up could not be read in the last two minutes.</summary>
     public bool AnswersUnreadably => Volatile.Read(ref _warnedAt) is not 0 and var warnedAt
         && _clock.GetElapsedTime(warnedAt) < WarnEvery * 2;
-
-    /// <summary>The circuit breaker's rules; the simulation of routing uses them too.</summary>
-    public static CircuitBreakerStrategyOptions<ProcessorAnswer> Breaker(
-        ProcessorHealth health, RoutingOptions routing) => new()
-        {
-            ShouldHandle = new PredicateBuilder<ProcessorAnswer>()
-                .Handle<Exception>()
-                // Only 200 and 422 show that the processor itself works; 401 and 404 come from a proxy. One 400 is the
-                // payment's fault, many are the processor's.
-                .HandleResult(answer => answer.Status is not (200 or 422)),
-            SamplingDuration = TimeSpan.FromSeconds(1),
-            MinimumThroughput = 4,
-            FailureRatio = 0.25,
-            BreakDuration = routing.ProbeInterval,
-            StateProvider = health.Circuit,
-        };
 
     /// <summary>Registers the connections of each processor under its name, and those of a reconciliation.</summary>
     public static void AddConnections(IServiceCollection services, GatewayOptions options)
@@ -115,6 +76,8 @@ internal sealed partial class ProcessorClient : IDisposable
     private static SocketsHttpHandler Connect(SettlingOptions options) => new()
     {
         ConnectTimeout = options.ConnectTimeout,
+        ConnectCallback = static async (context, end) => await AddressRace.ConnectAsync(
+            await Dns.GetHostAddressesAsync(context.DnsEndPoint.Host, end), context.DnsEndPoint.Port, end),
         // Resolves the address again after this time, because a processor may move.
         PooledConnectionLifetime = TimeSpan.FromMinutes(2),
         SslOptions =
@@ -141,26 +104,42 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         using var content = new ChargeContent(payment, _lease);
         content.Headers.TryAddWithoutValidation("Content-Type", "application/json");
+        var (probe, sentAt) = (Health.Begin(), _clock.GetTimestamp());
+        ChargeOutcome outcome;
         try
         {
             using var request = new HttpRequestMessage(HttpMethod.Post, _payments) { Content = content };
             if (payment.Trace is not null)
                 Propagate(request);
-            return Judge(await SendAsync(request, _charges));
+            outcome = Judge(await SendAsync(request));
         }
-        catch (BrokenCircuitException)
+        catch (Exception failed)
         {
-            return new ChargeOutcome(ChargeResult.NotSent, null, "the circuit is open");
+            // Without a byte sent nothing is stored: there was no connection in time, or the lease has expired. After
+            // the first byte the payment may be stored, whatever the exception.
+            outcome = new ChargeOutcome(
+                content.HasBegun ? ChargeResult.InDoubt : ChargeResult.Refused, null,
+                failed.InnerException is { } inner ? $"{failed.Message} {inner.Message}" : failed.Message);
         }
-        catch (Exception failed) when (!content.HasBegun)
+
+        // Only 200 and 422 show that the processor itself works; 401 and 404 come from a proxy.
+        var isAnswered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
+        var took = _clock.GetElapsedTime(sentAt);
+        Note(Health.End(probe, isAnswered ? took : null, outcome.RetryAfter, took), outcome.Reason);
+        return outcome;
+    }
+
+    private void Note(CircuitChange change, string? reason)
+    {
+        if (change == CircuitChange.Opened)
         {
-            // No byte was sent: no connection in time, or the lease has expired.
-            return new ChargeOutcome(ChargeResult.Refused, null, failed.Message);
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.Opened(_log, level, Processor, reason);
         }
-        catch (Exception broken)
+        else if (change == CircuitChange.Closed)
         {
-            // Bytes may have gone out, whatever the exception.
-            return new ChargeOutcome(ChargeResult.InDoubt, null, broken.Message);
+            _outage.Succeed();
+            Log.Closed(_log, Processor);
         }
     }
 
@@ -219,7 +198,7 @@ internal sealed partial class ProcessorClient : IDisposable
             using var request = new HttpRequestMessage(HttpMethod.Get, url);
             if (token is not null)
                 request.Headers.TryAddWithoutValidation("X-Rinha-Token", token);
-            return await SendAsync(request, _lookUps);
+            return await SendAsync(request);
         }
         catch (Exception)
         {
@@ -230,13 +209,12 @@ internal sealed partial class ProcessorClient : IDisposable
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<ProcessorAnswer> SendAsync(
-        HttpRequestMessage request, ResiliencePipeline<ProcessorAnswer> pipeline)
+    private async ValueTask<ProcessorAnswer> SendAsync(HttpRequestMessage request)
     {
         var context = ResilienceContextPool.Shared.Get();
         try
         {
-            var outcome = await pipeline.ExecuteOutcomeAsync(
+            var outcome = await _timeLimit.ExecuteOutcomeAsync(
                 static (context, call) => call.Client.CallAsync(call.Request, context.CancellationToken), context,
                 (Client: this, Request: request));
             outcome.ThrowIfException();
@@ -258,8 +236,7 @@ internal sealed partial class ProcessorClient : IDisposable
             var status = (int)response.StatusCode;
             var body = await ReadAsync(response.Content, token);
             var answer = new ProcessorAnswer(status, body, status == 200 ? null : RetryAfter(response));
-            // A proxy may answer 200 with a page. The exception counts as a failure, otherwise the circuit stays closed
-            // while nothing is charged.
+            // A proxy may answer 200 with a page, and nothing is charged.
             if (status == 200 && request.Method == HttpMethod.Post
                 && answer.Read(ProcessorJsonContext.Default.ChargeAnswer) is null)
                 throw new InvalidDataException("200 with a body that is no answer");
@@ -356,7 +333,7 @@ internal sealed partial class ProcessorClient : IDisposable
     private static partial class Log
     {
         [LoggerMessage(EventId = 403, Message = "The circuit of {Processor} opened: {Reason}")]
-        public static partial void Opened(ILogger log, LogLevel level, Processor processor, string reason);
+        public static partial void Opened(ILogger log, LogLevel level, Processor processor, string? reason);
 
         [LoggerMessage(404, LogLevel.Information, "The circuit of {Processor} closed")]
         public static partial void Closed(ILogger log, Processor processor);
@@ -364,20 +341,4 @@ internal sealed partial class ProcessorClient : IDisposable
         [LoggerMessage(414, LogLevel.Warning, "An answer of {Processor} to a look-up cannot be read: {Answer}")]
         public static partial void LookUpUnreadable(ILogger log, Processor processor, string answer);
     }
-}
-
-/// <summary>A clock whose UTC time never jumps, because Polly ends a break by it.</summary>
-internal sealed class SteadyClock(TimeProvider clock) : TimeProvider
-{
-    private readonly DateTimeOffset _began = clock.GetUtcNow();
-    private readonly long _beganAt = clock.GetTimestamp();
-
-    public override long TimestampFrequency => clock.TimestampFrequency;
-
-    public override DateTimeOffset GetUtcNow() => _began + clock.GetElapsedTime(_beganAt);
-
-    public override long GetTimestamp() => clock.GetTimestamp();
-
-    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period) =>
-        clock.CreateTimer(callback, state, dueTime, period);
 }

@@ -10,9 +10,6 @@ internal sealed class ProcessorLane(
     ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
-    // The breaker's clock may differ a little from ours; without a pause it would refuse the next try too.
-    private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
-
     private readonly ConcurrencyLimit _charges = new(clock, own.MaxConcurrency);
 
     // Separate permits, because look-ups must get through while charges wait.
@@ -40,7 +37,6 @@ internal sealed class ProcessorLane(
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         var (mayBeAt, doubtSince) = (payment.MayBeAt, payment.DoubtSince);
-        var probe = Health.Begin();
         var sentAt = clock.GetTimestamp();
         payment.MayBeAt = mayBeAt | ProcessorSet.Of(Processor);
         payment.DoubtSince = sentAt;
@@ -51,14 +47,12 @@ internal sealed class ProcessorLane(
         var took = clock.GetElapsedTime(sentAt);
         TimeSpan? latency = answered ? took : null;
         metrics.Calls.Add(1, Processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
-        if (outcome.Result != ChargeResult.NotSent)
-            metrics.CallDuration.Record(took.TotalSeconds, Processor.Tag);
-        Health.End(probe, latency, outcome.Result == ChargeResult.NotSent ? BreakerSettles : outcome.RetryAfter);
+        metrics.CallDuration.Record(took.TotalSeconds, Processor.Tag);
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // An adopted payment's doubt may begin later, when its earlier owner has surely stopped sending.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
         // A refused repeat leaves the doubt about an earlier call as it was.
-        if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected or ChargeResult.NotSent)
+        if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected)
             (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
 
         return outcome;
@@ -93,7 +87,7 @@ internal sealed class ProcessorLane(
             _ => "unusable",
         };
         return new LaneReading(
-            Processor.Name, JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit.CircuitState}"), availability,
+            Processor.Name, JsonNamingPolicy.SnakeCaseLower.ConvertName($"{Health.Circuit}"), availability,
             state.ExpectedLatency.TotalSeconds, _charges.InFlight, _charges.Current, [],
             Client.AnswersUnreadably);
     }

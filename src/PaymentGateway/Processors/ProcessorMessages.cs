@@ -94,9 +94,6 @@ internal enum ChargeResult
     /// <summary>400: not stored, and a repeat would not be stored either.</summary>
     Rejected,
 
-    /// <summary>The circuit is open: nothing was sent.</summary>
-    NotSent,
-
     /// <summary>Timeout, broken connection, 500 with a body, another 4xx, anything else: perhaps stored.</summary>
     InDoubt,
 }

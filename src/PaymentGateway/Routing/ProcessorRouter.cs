@@ -19,9 +19,7 @@ internal static class ProcessorRouter
     {
         for (var at = 0; at < states.Length; at++)
         {
-            // Past the delay, a processor that once failed to store this payment is skipped for a dearer one.
-            if (IsEligible(states[at], at)
-                && !(states[at].IsMissing && age >= fallbackAfter && HasEligible(states, at + 1)))
+            if (IsEligible(states[at], at) && !(age >= fallbackAfter && IsSkipped(states, at)))
                 return at;
             if (IsWorthWaiting(states[at], age, fallbackAfter))
                 return Wait;
@@ -30,11 +28,14 @@ internal static class ProcessorRouter
         return Wait;
     }
 
-    /// <summary>Whether a processor at the index or after it can be used.</summary>
-    public static bool HasEligible(ReadOnlySpan<ProcessorState> states, int from)
+    // Past the delay, a processor that once failed to store this payment is skipped for a dearer one. One that refused
+    // the payment may not have it as a probe again, otherwise a payment alone could take every probe and never settle.
+    private static bool IsSkipped(ReadOnlySpan<ProcessorState> states, int cheaper)
     {
-        for (var at = from; at < states.Length; at++)
-            if (IsEligible(states[at], at))
+        var state = states[cheaper];
+        for (var at = cheaper + 1; at < states.Length; at++)
+            if (IsEligible(states[at], at) && (state.IsMissing || (state.IsRefusedProbe
+                && states[at].Availability == Availability.Usable)))
                 return true;
 
         return false;
@@ -74,9 +75,13 @@ internal enum Availability
 /// <param name="Fails">The processor failed or asked for a pause; false while it is slow but works.</param>
 /// <param name="SinceChange">How long Fails has had this value.</param>
 /// <param name="IsMissing">The processor was sent the payment and did not store it.</param>
+/// <param name="HasRefused">The processor refused the payment before.</param>
 internal readonly record struct ProcessorState(
-    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan SinceChange, bool IsMissing = false)
+    Availability Availability, TimeSpan ExpectedLatency, bool Fails, TimeSpan SinceChange, bool IsMissing = false,
+    bool HasRefused = false)
 {
+    public bool IsRefusedProbe => HasRefused && Availability == Availability.Probe;
+
     /// <summary>The state while no permit is left: a probe that is due cannot be sent.</summary>
     public ProcessorState WithoutPermit() => this with
     {

@@ -104,7 +104,7 @@ internal sealed partial class DoubtResolver(
     {
         // Each such charge restarts the horizon, so they stop after one horizon; otherwise a processor that breaks each
         // of them would keep the payment in doubt for ever. A purge or the lease's end may have come during the
-        // look-up. ChargeContent would also send nothing, but its exception counts as a failed call: four would open
+        // look-up. ChargeContent would also send nothing, but its exception counts as a failed call: a few would open
         // the circuit of a healthy processor.
         if (clock.GetElapsedTime(began) >= lanes.HorizonOf(payment.MayBeAt)
             || !owned.MayCharge || !owned.Owns(payment) || !lane.IsEnabled

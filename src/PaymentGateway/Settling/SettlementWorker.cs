@@ -117,6 +117,7 @@ internal sealed partial class SettlementWorker(
             states[at] = lanes.Enabled[at].Health.Read() with
             {
                 IsMissing = payment.MissingAt.Contains(lanes.Enabled[at].Processor),
+                HasRefused = payment.RefusedAt.Contains(lanes.Enabled[at].Processor),
             };
         // A processor without a permit is full, and the next choice is made without it.
         for (var tries = 0; tries <= states.Length; tries++)
@@ -156,7 +157,8 @@ internal sealed partial class SettlementWorker(
                 case ChargeResult.Settled:
                     owned.Settle(payment, lane.Processor, payment.AmountCents, payment.RequestedAt);
                     break;
-                case ChargeResult.Refused or ChargeResult.NotSent:
+                case ChargeResult.Refused:
+                    payment.RefusedAt |= ProcessorSet.Of(lane.Processor);
                     Log.Refused(log, payment, lane.Processor, outcome.Reason);
                     queue.ReturnRefused(payment);
                     break;

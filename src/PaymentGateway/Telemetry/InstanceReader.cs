@@ -104,7 +104,7 @@ internal sealed record LaneReading(
     bool Unreadable = false)
 {
     /// <summary>The states of the circuit breaker, the best first.</summary>
-    public static readonly string[] Circuits = ["closed", "half_open", "open", "isolated"];
+    public static readonly string[] Circuits = ["closed", "half_open", "open"];
 
     /// <summary>Whether the processor can be used, the best first.</summary>
     public static readonly string[] Availabilities = ["usable", "unknown", "probe", "unusable", "disabled"];

@@ -104,17 +104,7 @@ internal sealed class WebhookClient(TimeProvider clock) : IDisposable
             if (addresses.Length == 0)
                 throw new HttpRequestException($"{host} has no public address");
 
-            var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-            try
-            {
-                await socket.ConnectAsync(addresses, port, end);
-                return new NetworkStream(socket, ownsSocket: true);
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
+            return await AddressRace.ConnectAsync(addresses, port, end);
         },
     };
 }

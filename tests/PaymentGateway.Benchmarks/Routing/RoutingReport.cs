@@ -25,7 +25,7 @@ internal static class RoutingReport
             var options = new RoutingOptions(
                 TimeSpan.FromSeconds(seconds), TimeSpan.FromSeconds(1.2), TimeSpan.FromSeconds(0.5),
                 TimeSpan.FromSeconds(5.2));
-            foreach (var official in new[] { Schedule.Preview, Schedule.Final })
+            foreach (var official in new[] { Schedule.Preview, Schedule.Final, Schedule.Alone })
                 Print(seconds, official.Name, Play(
                     Phases, phase => new RoutingRun(official.Shifted(PartOf(phase)), options, weight: 1)));
             foreach (var processors in new[] { 2, 3, 5 })

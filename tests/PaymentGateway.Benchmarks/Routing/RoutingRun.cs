@@ -1,8 +1,6 @@
 using PaymentGateway.Configuration;
 using PaymentGateway.Processors;
 using PaymentGateway.Routing;
-using Polly;
-using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Benchmarks.Routing;
 
@@ -15,7 +13,6 @@ internal sealed class RoutingRun
     // Time of a call beside the processor's delay.
     private static readonly TimeSpan Overhead = TimeSpan.FromMilliseconds(2);
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
-    private static readonly TimeSpan BreakerSettles = TimeSpan.FromMilliseconds(50);
 
     // The users of the official loads pause for a second after their last payment; then the load ends.
     private static readonly TimeSpan LastPause = TimeSpan.FromSeconds(1);
@@ -27,7 +24,7 @@ internal sealed class RoutingRun
     private readonly RoutingOptions _options;
     private readonly int _weight;
     private readonly EventClock _clock = new();
-    private readonly PriorityQueue<double, double> _queue = new();
+    private readonly PriorityQueue<Accepted, double> _queue = new();
     private readonly Lane[] _lanes;
     private readonly List<float> _delays = [];
     private TimeSpan _nextCharge;
@@ -45,7 +42,8 @@ internal sealed class RoutingRun
     public RoutingResult Play(double phase)
     {
         ArriveNext();
-        _clock.At(phase * HealthInterval, Report);
+        if (_schedule.ReportsHealth)
+            _clock.At(phase * HealthInterval, Report);
         _clock.RunUntil(TimeSpan.FromSeconds(_schedule.Seconds) + LastPause);
         return RoutingResult.Of(_schedule, _accepted, Array.ConvertAll(_lanes, lane => lane.Settled), _delays);
     }
@@ -58,7 +56,7 @@ internal sealed class RoutingRun
         _clock.At(TimeSpan.FromSeconds(second), () =>
         {
             _accepted++;
-            _queue.Enqueue(second, second);
+            _queue.Enqueue(new Accepted(second, _lanes.Length), second);
             ArriveNext();
             Pump();
         });
@@ -86,7 +84,7 @@ internal sealed class RoutingRun
                 return;
             }
 
-            if (Choose(_clock.Now - TimeSpan.FromSeconds(accepted)) is not { } lane)
+            if (Choose(accepted) is not { } lane)
             {
                 WakeAt(_clock.Now + PollInterval);
                 return;
@@ -98,9 +96,11 @@ internal sealed class RoutingRun
         }
     }
 
-    private Lane? Choose(TimeSpan age)
+    private Lane? Choose(Accepted payment)
     {
-        var states = Array.ConvertAll(_lanes, lane => lane.Health.Read());
+        var age = _clock.Now - TimeSpan.FromSeconds(payment.Second);
+        var states = _lanes.Select(
+            (lane, at) => lane.Health.Read() with { HasRefused = payment.RefusedAt[at] }).ToArray();
         for (var tries = 0; tries <= states.Length; tries++)
         {
             var at = ProcessorRouter.Choose(states, age, _options.FallbackAfter);
@@ -128,35 +128,28 @@ internal sealed class RoutingRun
         });
     }
 
-    private async Task ChargeAsync(double accepted, Lane lane)
+    private async Task ChargeAsync(Accepted payment, Lane lane)
     {
         var probe = lane.Health.Begin();
         var sentAt = _clock.Now;
-        var delay = TimeSpan.FromMilliseconds(BehaviourOf(lane).DelayMs) + Overhead;
-        var answer = new TaskCompletionSource<Outcome<ProcessorAnswer>>();
-        var context = ResilienceContextPool.Shared.Get();
-        var outcome = await lane.Breaker.ExecuteOutcomeAsync(
-            (_, run) =>
-            {
-                run.Clock.At(sentAt + delay, () => run.Answer.SetResult(
-                    Outcome.FromResult(run.Run.BehaviourOf(lane).Failing ? Lane.Failed : Lane.Done)));
-                return new ValueTask<Outcome<ProcessorAnswer>>(run.Answer.Task);
-            },
-            context, (Run: this, Clock: _clock, Answer: answer));
-        ResilienceContextPool.Shared.Return(context);
+        var answer = new TaskCompletionSource();
+        _clock.At(sentAt + TimeSpan.FromMilliseconds(BehaviourOf(lane).DelayMs) + Overhead, answer.SetResult);
+        await answer.Task;
 
-        var settled = outcome.Result == Lane.Done;
-        TimeSpan? latency = settled ? _clock.Now - sentAt : null;
-        lane.Health.End(probe, latency, outcome.Exception is BrokenCircuitException ? BreakerSettles : null);
+        var settled = !BehaviourOf(lane).Failing;
+        var took = _clock.Now - sentAt;
+        TimeSpan? latency = settled ? took : null;
+        lane.Health.End(probe, latency, retryAfter: null, took);
         lane.Limit.Release(latency, overloaded: false);
         if (settled)
         {
             lane.Settled++;
-            _delays.Add((float)(_clock.Now.TotalSeconds - accepted));
+            _delays.Add((float)(_clock.Now.TotalSeconds - payment.Second));
         }
         else
         {
-            _queue.Enqueue(accepted, _clock.Now.TotalSeconds);
+            payment.RefusedAt[Array.IndexOf(_lanes, lane)] = true;
+            _queue.Enqueue(payment, _clock.Now.TotalSeconds);
         }
 
         Pump();
@@ -166,26 +159,20 @@ internal sealed class RoutingRun
     private Behaviour BehaviourOf(Lane lane) =>
         _schedule.StageAt(_clock.Now.TotalSeconds).At[Array.IndexOf(_lanes, lane)];
 
-    /// <summary>A processor as the gateway sees it.</summary>
-    private sealed class Lane
+    /// <summary>A payment that waits, with the second of its acceptance.</summary>
+    private sealed class Accepted(double second, int processors)
     {
-        public static readonly ProcessorAnswer Done = new(200, default, null);
-        public static readonly ProcessorAnswer Failed = new(500, default, null);
+        public double Second => second;
 
-        public Lane(TimeProvider clock, RoutingOptions options, int weight)
-        {
-            Health = new ProcessorHealth(clock, options);
-            Limit = new ConcurrencyLimit(clock, Math.Max(4, MaxConcurrency / weight));
-            Breaker = new ResiliencePipelineBuilder<ProcessorAnswer> { TimeProvider = clock }
-                .AddCircuitBreaker(ProcessorClient.Breaker(Health, options))
-                .Build();
-        }
+        public bool[] RefusedAt { get; } = new bool[processors];
+    }
 
-        public ProcessorHealth Health { get; }
+    /// <summary>A processor as the gateway sees it.</summary>
+    private sealed class Lane(TimeProvider clock, RoutingOptions options, int weight)
+    {
+        public ProcessorHealth Health { get; } = new(clock, options);
 
-        public ConcurrencyLimit Limit { get; }
-
-        public ResiliencePipeline<ProcessorAnswer> Breaker { get; }
+        public ConcurrencyLimit Limit { get; } = new(clock, Math.Max(4, MaxConcurrency / weight));
 
         public int Settled { get; set; }
     }

@@ -14,6 +14,9 @@ internal readonly record struct Behaviour(int DelayMs, bool Failing);
 internal sealed record Schedule(
     string Name, double Seconds, double RateFrom, double RateTo, double[] Fees, Stage[] Stages)
 {
+    /// <summary>False: no processor answers a health call.</summary>
+    public bool ReportsHealth { get; init; } = true;
+
     private static readonly int[] Delays = [0, 0, 5, 20, 50, 100, 100, 500, 1000, 1500, 2000, 5000];
 
     /// <summary>contract.md, the official preview load.</summary>
@@ -31,6 +34,16 @@ internal sealed record Schedule(
         At(180, 100, false, 5, false), At(210, 50, false, 0, false), At(240, 103, false, 10, false),
         At(270, 2000, false, 0, false),
     ]);
+
+    /// <summary>
+    /// A payment a minute for an hour; for half of it default refuses each charge after 2 s, as a host that swallows
+    /// connections does, and tells nobody.
+    /// </summary>
+    public static Schedule Alone { get; } = new("one a minute", 3_600, 1 / 60.0, 1 / 60.0, [0.05, 0.15],
+    [
+        At(0, 5, false, 5, false), At(900, 2000, true, 5, false), At(2700, 5, false, 5, false),
+    ])
+    { ReportsHealth = false };
 
     /// <summary>One of any number: stages, lengths, delays, failures, fees, rates and the end are random.</summary>
     /// <param name="processors">How many there are.</param>

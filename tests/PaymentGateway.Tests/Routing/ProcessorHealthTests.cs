@@ -1,6 +1,3 @@
-using Polly;
-using Polly.CircuitBreaker;
-
 namespace PaymentGateway.Tests.Routing;
 
 public sealed class ProcessorHealthTests
@@ -8,28 +5,16 @@ public sealed class ProcessorHealthTests
     private static readonly TimeSpan MaxLatency = TimeSpan.FromSeconds(1.2);
     private static readonly TimeSpan ProbeInterval = TimeSpan.FromSeconds(0.5);
     private static readonly TimeSpan HealthInterval = TimeSpan.FromSeconds(5.2);
+    private static readonly TimeSpan FailuresLast = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
     private static readonly HealthReport Slow = new(false, TimeSpan.FromSeconds(2), TimeSpan.Zero);
 
     private readonly FakeTimeProvider _clock = new();
     private readonly ProcessorHealth _health;
-    private readonly ResiliencePipeline _breaker;
 
-    public ProcessorHealthTests()
-    {
-        _health = new ProcessorHealth(
-            _clock,
-            new RoutingOptions(TimeSpan.FromSeconds(10), MaxLatency, ProbeInterval, HealthInterval));
-        _breaker = new ResiliencePipelineBuilder { TimeProvider = _clock }
-            .AddCircuitBreaker(new CircuitBreakerStrategyOptions
-            {
-                MinimumThroughput = 2,
-                BreakDuration = ProbeInterval,
-                StateProvider = _health.Circuit,
-            })
-            .Build();
-    }
+    public ProcessorHealthTests() => _health = new ProcessorHealth(
+        _clock, new RoutingOptions(TimeSpan.FromSeconds(10), MaxLatency, ProbeInterval, HealthInterval));
 
     private Availability Now => _health.Read().Availability;
 
@@ -56,11 +41,11 @@ public sealed class ProcessorHealthTests
     public void The_state_says_for_how_long_a_processor_has_failed_or_not()
     {
         OpenCircuit();
-        Assert.Equal(TimeSpan.Zero, _health.Read().SinceChange);
+        Assert.Equal(FailuresLast, _health.Read().SinceChange);
 
         _clock.Advance(TimeSpan.FromSeconds(7));
 
-        Assert.Equal(TimeSpan.FromSeconds(7), _health.Read().SinceChange);
+        Assert.Equal(TimeSpan.FromSeconds(7) + FailuresLast, _health.Read().SinceChange);
         Succeed();
         Assert.Equal(TimeSpan.Zero, _health.Read().SinceChange);
         _clock.Advance(TimeSpan.FromSeconds(3));
@@ -68,6 +53,20 @@ public sealed class ProcessorHealthTests
         _health.End(_health.Begin(), TimeSpan.FromSeconds(2), null);
         Assert.Equal(Availability.Probe, Now);
         Assert.Equal(TimeSpan.FromSeconds(3), _health.Read().SinceChange);
+    }
+
+    [Fact]
+    public void An_outage_that_nobody_read_is_counted_from_its_beginning_and_its_end_too()
+    {
+        _health.Observe(new HealthReport(true, TimeSpan.Zero, TimeSpan.Zero));
+        _clock.Advance(TimeSpan.FromSeconds(7));
+        Assert.Equal((true, TimeSpan.FromSeconds(7)), (_health.Read().Fails, _health.Read().SinceChange));
+
+        // The report is too old after two intervals.
+        _clock.Advance(TimeSpan.FromSeconds(60));
+        var state = _health.Read();
+
+        Assert.Equal((false, TimeSpan.FromSeconds(67) - HealthInterval * 2), (state.Fails, state.SinceChange));
     }
 
     [Fact]
@@ -83,17 +82,122 @@ public sealed class ProcessorHealthTests
         Assert.False(_health.Read().Fails);
 
         _health.End(probe: true, null, null);
-        Assert.True(_health.Read().Fails);
         _clock.Advance(ProbeInterval);
+        Assert.True(_health.Read().Fails);
+        _health.End(probe: true, TimeSpan.FromMilliseconds(5), null);
         Assert.False(_health.Read().Fails);
 
         _health.End(false, null, TimeSpan.FromSeconds(1));
+        _health.End(false, TimeSpan.FromMilliseconds(5), null); // It was sent before.
         _clock.Advance(TimeSpan.FromSeconds(1));
         Assert.True(_health.Read().Fails);
-        _health.End(false, TimeSpan.FromMilliseconds(5), null);
+        Succeed();
         Assert.False(_health.Read().Fails);
+        _clock.Advance(FailuresLast);
         OpenCircuit();
         Assert.True(_health.Read().Fails);
+    }
+
+    // The row of failures counts, however far apart they are: one call an hour, one each 2 s, twenty a second.
+    [Theory]
+    [InlineData(3600, 2)]
+    [InlineData(2, 2)]
+    [InlineData(0.25, 2)]
+    [InlineData(0.05, 6)]
+    [InlineData(0.001, 251)]
+    public void A_row_of_failures_without_an_answer_opens_the_circuit_at_any_rate(double eachSeconds, int expected)
+    {
+        var failed = 0;
+        while (_health.Circuit == Circuit.Closed)
+        {
+            if (failed++ > 0)
+                _clock.Advance(TimeSpan.FromSeconds(eachSeconds));
+            Fail();
+        }
+
+        Assert.Equal(expected, failed);
+        Assert.Equal((true, Availability.Unusable), (_health.Read().Fails, Now));
+        Assert.Equal(TimeSpan.FromSeconds(eachSeconds * (failed - 1)), _health.Read().SinceChange);
+    }
+
+    [Fact]
+    public void A_few_failures_between_answers_leave_the_circuit_closed()
+    {
+        for (var call = 0; call < 10_000; call++)
+        {
+            _clock.Advance(Millisecond);
+            // Up to ten failures at once; and charges that were sent ten seconds ago fail beside quick ones.
+            if (call % 25 < 10)
+                _health.End(_health.Begin(), null, null, TimeSpan.FromSeconds(call % 2 * 10));
+            else
+                Succeed();
+        }
+
+        Assert.Equal((Circuit.Closed, Availability.Usable), (_health.Circuit, Now));
+    }
+
+    [Fact]
+    public void More_failures_than_answers_for_a_while_open_the_circuit()
+    {
+        for (var call = 0; _health.Circuit == Circuit.Closed; call++)
+        {
+            Assert.True(call < 1_000);
+            _clock.Advance(Millisecond);
+            if (call % 5 < 3)
+                Fail();
+            else
+                Succeed();
+        }
+    }
+
+    // They were sent before the outage.
+    [Fact]
+    public void Answers_to_earlier_charges_leave_an_open_circuit_open()
+    {
+        OpenCircuit();
+        for (var call = 0; call < 10; call++)
+            _health.End(probe: false, TimeSpan.FromSeconds(1), null);
+
+        Assert.Equal((Circuit.Open, true), (_health.Circuit, _health.Read().Fails));
+    }
+
+    // As the settlement worker does with one payment, at the default settings.
+    [Theory]
+    [InlineData(0.005)]  // Refused at once.
+    [InlineData(2)]      // No connection within ConnectTimeout.
+    [InlineData(2.5)]
+    [InlineData(6)]
+    [InlineData(9.9)]
+    public void A_payment_alone_reaches_fallback_within_the_delay_and_one_refusal_however_rare_payments_are(
+        double refusedAfterSeconds)
+    {
+        var (took, fallbackAfter) = (TimeSpan.FromSeconds(refusedAfterSeconds), TimeSpan.FromSeconds(10));
+        var usable = new ProcessorState(Availability.Usable, TimeSpan.Zero, false, TimeSpan.MaxValue);
+        foreach (var (apart, within) in new[]
+        {
+            (TimeSpan.FromHours(1), fallbackAfter + took), (TimeSpan.FromMinutes(1), took), (TimeSpan.Zero, took),
+        })
+        {
+            var (age, refused) = (TimeSpan.Zero, false);
+            while (ProcessorRouter.Choose([_health.Read() with { HasRefused = refused }, usable], age, fallbackAfter)
+                is var chosen and not 1)
+            {
+                var wait = TimeSpan.FromMilliseconds(50);
+                if (chosen == 0)
+                {
+                    var probe = _health.Begin();
+                    _clock.Advance(took);
+                    _health.End(probe, null, null, took);
+                    (refused, age) = (true, age + took);
+                }
+
+                _clock.Advance(wait);
+                age += wait;
+            }
+
+            Assert.InRange(age, TimeSpan.Zero, within + TimeSpan.FromSeconds(0.1));
+            _clock.Advance(apart);
+        }
     }
 
     [Theory]
@@ -259,22 +363,12 @@ public sealed class ProcessorHealthTests
 
     private void OpenCircuit()
     {
-        Fail();
-        Fail();
-        Assert.Equal(CircuitState.Open, _health.Circuit.CircuitState);
+        Fail(FailuresLast);
+        Fail(FailuresLast);
+        Assert.Equal(Circuit.Open, _health.Circuit);
     }
 
-    private void Fail()
-    {
-        var probe = _health.Begin();
-        Assert.Throws<IOException>(() => _breaker.Execute(() => throw new IOException()));
-        _health.End(probe, null, null);
-    }
+    private void Fail(TimeSpan after = default) => _health.End(_health.Begin(), null, null, after);
 
-    private void Succeed()
-    {
-        var probe = _health.Begin();
-        _breaker.Execute(() => { });
-        _health.End(probe, TimeSpan.FromMilliseconds(3), null);
-    }
+    private void Succeed() => _health.End(_health.Begin(), TimeSpan.FromMilliseconds(3), null);
 }

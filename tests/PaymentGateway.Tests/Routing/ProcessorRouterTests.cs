@@ -104,6 +104,22 @@ public sealed class ProcessorRouterTests
         Assert.Equal(expected, string.Concat(choices));
     }
 
+    // A row for each state of default, a letter for each of fallback.
+    [Theory]
+    [InlineData(9.999, "DDDD DDDD WWWW WWWW")]
+    [InlineData(10, "DDDD FDDD FFWW FFWW")]
+    public void A_payment_that_default_refused_is_no_probe_again_past_the_fallback_delay_while_fallback_is_usable(
+        double ageSeconds, string expected)
+    {
+        var rows = Enum.GetValues<Availability>().Select(atDefault => string.Concat(
+            Enum.GetValues<Availability>().Select(atFallback => Choose(
+                TimeSpan.FromSeconds(ageSeconds), FallbackAfter,
+                Failing(FallbackAfter) with { Availability = atDefault, HasRefused = true },
+                Usable with { Availability = atFallback }))));
+
+        Assert.Equal(expected, string.Join(' ', rows));
+    }
+
     [Fact]
     public void Without_a_fallback_delay_a_usable_fallback_takes_what_default_cannot() => Assert.Equal(
         'F', Choose(TimeSpan.Zero, TimeSpan.Zero, Failing(TimeSpan.Zero), Usable));

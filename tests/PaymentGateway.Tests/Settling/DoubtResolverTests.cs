@@ -1,5 +1,4 @@
 using PaymentGateway.Processors;
-using Polly.CircuitBreaker;
 
 namespace PaymentGateway.Tests.Settling;
 
@@ -25,7 +24,7 @@ public sealed class DoubtResolverTests : OwnRig
         await Rig.Default.ClearFaultsAsync();
 
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "they are given up");
-        Assert.Equal(CircuitState.Closed, gateway.Part<ProcessorLanes>().Of(Known.Default).Health.Circuit.CircuitState);
+        Assert.Equal(Circuit.Closed, gateway.Part<ProcessorLanes>().Of(Known.Default).Health.Circuit);
         Assert.Equal(0, (await Rig.Default.CallsAsync()).Posts);
     }
 }
