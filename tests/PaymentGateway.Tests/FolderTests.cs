@@ -33,7 +33,7 @@ public sealed class FolderTests
             "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry", "Webhooks"]),
         ("Cli", [
             "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
-            "Storage", "Summarising", "Webhooks"]),
+            "Storage", "Summarising", "Telemetry", "Webhooks"]),
     ];
 
     // The project file names these for all files, so only the names of their types show a use.

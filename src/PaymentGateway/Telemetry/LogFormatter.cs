@@ -41,6 +41,14 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
         return line.ToString();
     }
 
+    /// <summary>Text of a peer, as a line can show it: a space stands for a run of invisible characters.</summary>
+    public static string Visible(string text)
+    {
+        var line = new StringBuilder(text.Length);
+        AppendVisible(line, text);
+        return line.ToString();
+    }
+
     // Writes a space for a run of invisible characters, which would forge a line or move a terminal's cursor.
     private static void AppendVisible(StringBuilder line, string text)
     {
@@ -48,7 +56,7 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
             if (char.GetUnicodeCategory(letter) is not (UnicodeCategory.Control or UnicodeCategory.Format
                 or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator))
                 line.Append(letter);
-            else if (line[^1] != ' ')
+            else if (line.Length == 0 || line[^1] != ' ')
                 line.Append(' ');
     }
 

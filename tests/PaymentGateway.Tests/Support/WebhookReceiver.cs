@@ -37,6 +37,7 @@ internal sealed class WebhookReceiver : IAsyncDisposable
                 await Task.Delay(Timeout.InfiniteTimeSpan, context.RequestAborted);
             context.Response.StatusCode = status;
             context.Response.Headers.Location = "/elsewhere";
+            context.Response.Headers.RetryAfter = RetryAfter;
         });
     }
 
@@ -44,6 +45,8 @@ internal sealed class WebhookReceiver : IAsyncDisposable
 
     /// <summary>The answer to calls that no fault is for.</summary>
     public int Status { get; set; } = 200;
+
+    public string? RetryAfter { get; set; }
 
     public static async Task<WebhookReceiver> StartAsync()
     {
