@@ -62,7 +62,8 @@ internal sealed partial class OperatorCalls(
 
     private static string TargetOf(HttpRequest request)
     {
-        var target = Uri.EscapeDataString(request.RouteValues["id"] as string ?? "") + request.QueryString.Value;
+        var target = Uri.EscapeDataString((request.RouteValues["id"] ?? request.RouteValues["name"]) as string ?? "")
+            + request.QueryString.Value;
         return target.Length <= TargetLengthMax ? target : target[..TargetLengthMax];
     }
 

@@ -1,5 +1,6 @@
 using System.CommandLine;
 using System.CommandLine.Invocation;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Cli;
 
@@ -73,8 +74,8 @@ internal static class CommandLine
     }
 }
 
-/// <summary>A verb failed; the message is one line.</summary>
-internal sealed class VerbException(int exitCode, string message) : Exception(message.ReplaceLineEndings(" "))
+/// <summary>A verb failed; the message is one line, whatever a peer put into it.</summary>
+internal sealed class VerbException(int exitCode, string message) : Exception(LogFormatter.Visible(message))
 {
     public int ExitCode => exitCode;
 }

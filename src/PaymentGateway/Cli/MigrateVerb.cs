@@ -20,6 +20,12 @@ internal static class MigrateVerb
     private static readonly Option<string> Profile = GatewayVerb.Text(
         "--profile", "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.", "profile");
 
+    private static readonly Option<string[]> Also = new("--also")
+    {
+        Description = "A processor that no instance of the backup has; every unsettled payment waits for its answer.",
+        HelpName = "name",
+    };
+
     public static Command Create() => Create(
         "migrate", "Brings the tables to this version; the earlier one may run meanwhile.", restored: false);
 
@@ -29,6 +35,8 @@ internal static class MigrateVerb
     private static Command Create(string name, string description, bool restored)
     {
         var verb = new Command(name, description) { Ledger, Profile, GatewayVerb.Json };
+        if (restored)
+            verb.Add(Also);
         verb.SetAction(async (ParseResult parsed, CancellationToken _) =>
             await (await RunAsync(parsed, restored)).WriteAsync(parsed));
         return verb;
@@ -59,7 +67,17 @@ internal static class MigrateVerb
             if (restored)
             {
                 await using var batches = LedgerSetup.Connections(connectionString, 1);
-                report["epochs"] = await new LeaseStore(connections, connections, batches).DoubtAllAsync(processors);
+                var leases = new LeaseStore(connections, connections, batches);
+                var known = await leases.ConfiguredAsync();
+                known.UnionWith(parsed.GetValue(Also) ?? []);
+                // Nobody answers for a processor that was given up: its doubts would never end.
+                if (known.Count > 0 && processors.FirstOrDefault(one => !known.Contains(one)) is { } gone)
+                    throw new VerbException(
+                        ExitCodes.WrongSetting,
+                        $"Gateway__Processors: no instance of the backup has '{gone}', and every unsettled payment "
+                            + $"would wait until it answers; if the lost ledger used it, say so by --also {gone}");
+
+                report["epochs"] = await leases.DoubtAllAsync(processors);
             }
 
             return new Report(report);

@@ -1,5 +1,6 @@
 using System.CommandLine;
 using System.Text.Encodings.Web;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Cli;
 
@@ -49,6 +50,8 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
 
     private static string Aligned(List<string[]> lines)
     {
+        // A peer's text, such as a webhook's failure, must not reach the terminal as it is.
+        lines = lines.ConvertAll(static line => Array.ConvertAll(line, static cell => LogFormatter.Visible(cell)));
         // No LINQ over numbers: each pair of structs adds code to the binary.
         var widths = new int[lines[0].Length];
         foreach (var line in lines)

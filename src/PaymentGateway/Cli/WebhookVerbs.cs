@@ -10,7 +10,8 @@ internal static class WebhookVerbs
         new("name") { Description = "The endpoint's, as in Gateway__Webhooks__<name>__Url." };
 
     private static readonly Option<string> After = GatewayVerb.Text(
-        "--after", "The id of an event: those after it are delivered again; all that are kept, where not given.", "id");
+        "--after", "The position of an event: those after it are delivered again; all that are kept, where not given.",
+        "position");
 
     public static Command Create() => new("webhooks", "Shows and tests the endpoints that events are delivered to.")
     {

@@ -1,9 +1,11 @@
 namespace PaymentGateway.Configuration;
 
 /// <summary>An endpoint that events are delivered to. No record, because ToString would show the secret.</summary>
+/// <param name="name">In lower case, so that it is the same at each instance.</param>
+/// <param name="secrets">One, or two while they are exchanged: an event is signed with each.</param>
 /// <param name="types">The types of events that it gets.</param>
-/// <param name="allowsPrivate">False: only https and public addresses.</param>
-internal sealed class WebhookOptions(string name, Uri url, byte[] secret, string[] types, bool allowsPrivate)
+/// <param name="allowsPrivate">False: only public addresses.</param>
+internal sealed class WebhookOptions(string name, Uri url, byte[][] secrets, string[] types, bool allowsPrivate)
 {
     public static readonly string[] Types =
         ["payment.settled", "payment.parked", "payment.replayed", "payment.corrected"];
@@ -11,12 +13,13 @@ internal sealed class WebhookOptions(string name, Uri url, byte[] secret, string
     private const string Key = "Gateway:Webhooks";
     private const string SecretPrefix = "whsec_";
     private const int Max = 16;
+    private const int SecretsMax = 2;
 
     public string Name => name;
 
     public Uri Url => url;
 
-    public byte[] Secret => secret;
+    public byte[][] Secrets => secrets;
 
     public string[] WantedTypes => types;
 
@@ -34,25 +37,37 @@ internal sealed class WebhookOptions(string name, Uri url, byte[] secret, string
             throw SettingsReader.Wrong(hook, $"'{name}' has other characters than letters and digits");
 
         var allowsPrivate = settings.Flag($"{hook}:AllowPrivate", false);
+        var allowsHttp = settings.Flag($"{hook}:AllowHttp", false);
         var url = settings.AbsoluteUrl($"{hook}:Url");
-        if (url.Scheme != Uri.UriSchemeHttps && !allowsPrivate)
-            throw SettingsReader.Wrong($"{hook}:Url", "must be an https URL unless AllowPrivate is true");
+        if (url.Scheme != Uri.UriSchemeHttps && !allowsHttp)
+            throw SettingsReader.Wrong($"{hook}:Url", "must be an https URL unless AllowHttp is true");
+        if (url.UserInfo.Length > 0 || url.Fragment.Length > 0)
+            throw SettingsReader.Wrong(
+                $"{hook}:Url", "has a user or a fragment, which no call carries: put a secret into the path or query");
 
         var types = settings.OptionalText($"{hook}:Events")?.Split(',', StringSplitOptions.TrimEntries) ?? Types;
         if (types.Except(Types).FirstOrDefault() is { } unknown)
             throw SettingsReader.Wrong($"{hook}:Events", $"'{unknown}' is none of {string.Join(", ", Types)}");
 
         return new WebhookOptions(
-            name, url, SecretOf(settings.Required($"{hook}:Secret")) ?? throw SettingsReader.Wrong(
-                $"{hook}:Secret", $"is not {SecretPrefix} and 24 to 64 bytes in base64"), types, allowsPrivate);
+            name.ToLowerInvariant(), url, SecretsOf(settings.Required($"{hook}:Secret"))
+                ?? throw SettingsReader.Wrong(
+                    $"{hook}:Secret",
+                    $"is not {SecretPrefix} and 24 to 64 bytes in base64, or two of these with a space between them"),
+            types, allowsPrivate);
     }
 
-    private static byte[]? SecretOf(string text)
+    private static byte[][]? SecretsOf(string text)
     {
+        var secrets = new List<byte[]>();
         var bytes = new byte[64];
-        return text.StartsWith(SecretPrefix, StringComparison.Ordinal)
-            && Convert.TryFromBase64String(text[SecretPrefix.Length..], bytes, out var length) && length >= 24
-                ? bytes[..length]
-                : null;
+        foreach (var one in text.Split(' ', StringSplitOptions.RemoveEmptyEntries))
+            if (one.StartsWith(SecretPrefix, StringComparison.Ordinal)
+                && Convert.TryFromBase64String(one[SecretPrefix.Length..], bytes, out var length) && length >= 24)
+                secrets.Add(bytes[..length]);
+            else
+                return null;
+
+        return secrets.Count <= SecretsMax ? [.. secrets] : null;
     }
 }

@@ -80,15 +80,19 @@ internal sealed class EventsEndpoint(
 internal sealed record EventList(List<EventAnswer> Events, string Next);
 
 /// <summary>
-/// An event as a reader sees it (contract.md, GET /events). Id is its cursor. Times are UTC; members that do not apply
-/// are left out.
+/// An event as a reader sees it (contract.md, GET /events). Times are UTC; members that do not apply are left out.
 /// </summary>
+/// <param name="Id">
+/// Of the payment, the kind and the time, so that an event that comes again has it again, from a restored ledger too.
+/// </param>
+/// <param name="Position">Where to go on after it; null of a test event.</param>
 internal sealed record EventAnswer(
-    string Id, string Type, DateTime OccurredAt, Guid CorrelationId, decimal Amount, string? Processor,
-    DateTime AcceptedAt, DateTime? RequestedAt, string? ParkedReason)
+    string Id, string? Position, string Type, DateTime OccurredAt, Guid CorrelationId, decimal Amount,
+    string? Processor, DateTime AcceptedAt, DateTime? RequestedAt, string? ParkedReason)
 {
     public static EventAnswer Of(EventRow row) => new(
-        $"{row.Cursor}", $"payment.{row.Kind}", row.OccurredAt!.Value, row.CorrelationId!.Value,
+        $"{row.CorrelationId:N}-{row.Kind}-{(row.OccurredAt!.Value - DateTime.UnixEpoch).Ticks / 10}", $"{row.Cursor}",
+        $"payment.{row.Kind}", row.OccurredAt.Value, row.CorrelationId!.Value,
         Money.FromCents(row.AmountCents!.Value), row.Processor, row.AcceptedAt!.Value, row.RequestedAt, row.Reason);
 }
 

@@ -34,6 +34,8 @@ internal static class StageGauges
             () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);
         metrics.AddGauge("webhooks.failing", "s", "How long the webhook has failed that has failed for longest.",
             () => Part<WebhookWorker>().FailingSeconds);
+        metrics.AddGauge("webhooks.age", "s", "Age of the oldest event that a webhook has not got.",
+            () => Part<WebhookWorker>().OldestSeconds);
         metrics.AddLanes(processor => Part<ProcessorLanes>().Of(processor).Read());
         metrics.Meter.AddRuntimeGauges();
         return metrics;

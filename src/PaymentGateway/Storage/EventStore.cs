@@ -3,14 +3,20 @@ namespace PaymentGateway.Storage;
 /// <summary>The feed of events, in the order of the transactions that recorded them. Safe from any thread.</summary>
 internal sealed class EventStore(SharedConnections shared)
 {
+    /// <summary>What every INSERT of an event names as recorded_by, so that positions outlive the server.</summary>
+    public const string OwnPosition = "(SELECT event_position(pg_current_xact_id()))";
+
+    // Every transaction with an earlier position has ended.
+    private const string Running = "(SELECT event_position(pg_snapshot_xmin(pg_current_snapshot())))";
+
     // Only ended transactions, because rows of a later one may still be invisible
     // (docs/decisions/0031-events-by-transaction.md). Rows up to forgotten_by are left out: retention may keep some,
     // but a page of them would have no next one. Rows after a crash that is not marked yet have no position, and are
     // left out too. Transactions are read whole, because an order by id as well may sort all that follow.
-    private const string InPage = """
+    private const string InPage = $"""
         WHERE recorded_by >= @Transaction::xid8 AND (recorded_by, correlation_id) > (@Transaction::xid8, @Id)
           AND recorded_by > (SELECT forgotten_by FROM ledger WHERE id = 1)
-          AND recorded_by < pg_snapshot_xmin(pg_current_snapshot()) AND EXISTS (SELECT 1 FROM ledger_intact)
+          AND recorded_by < {Running} AND EXISTS (SELECT 1 FROM ledger_intact)
         ORDER BY recorded_by FETCH FIRST @Limit ROWS WITH TIES
         """;
 
@@ -28,11 +34,39 @@ internal sealed class EventStore(SharedConnections shared)
                     occurred_at
              FROM payment_events {InPage})
             UNION ALL
-            SELECT pg_snapshot_xmin(pg_current_snapshot()), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            SELECT {Running}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         ) AS page, ledger
         WHERE ledger.id = 1
         ORDER BY page.recorded_by, correlation_id
         """;
+
+    // Whether its transaction has ended before all others or not: what stops the feed shows. A position of an earlier
+    // ledger is before the first event.
+    private const string FirstAfter = """
+        WHERE (recorded_by, correlation_id) > ((
+                SELECT CASE WHEN (generation, resets) = (@Generation, @Resets) THEN @Transaction ELSE '0' END::xid8
+                FROM ledger WHERE id = 1), @Id)
+          AND recorded_by > (SELECT forgotten_by FROM ledger WHERE id = 1)
+        ORDER BY recorded_by LIMIT 1
+        """;
+
+    private const string AgeSql = $"""
+        SELECT extract(epoch FROM now() - min(at))::float8 AS age FROM (
+            (SELECT greatest(recorded_at, requested_at) AS at FROM settlements {FirstAfter})
+            UNION ALL
+            (SELECT greatest(recorded_at, occurred_at) FROM payment_events {FirstAfter})) AS firsts
+        """;
+
+    /// <summary>Seconds since the first event after a position was recorded; 0 where there is none.</summary>
+    public async Task<double> AgeAsync(EventCursor? after) => Math.Max(0, await shared.RunAsync(
+        db => db.QuerySingleAsync<double?>(
+            AgeSql,
+            new
+            {
+                Generation = after?.Generation ?? 0, Resets = after?.Resets ?? 0,
+                Transaction = $"{after?.Transaction ?? 0}", Id = after?.Id ?? Guid.Empty,
+            },
+            commandTimeout: db.CommandTimeout)) ?? 0);
 
     /// <summary>A page of the events after a position; null is the first one.</summary>
     /// <returns>Null when events after the position were deleted.</returns>
@@ -61,7 +95,7 @@ internal sealed class EventStore(SharedConnections shared)
 }
 
 /// <summary>
-/// A position in the feed, which is also the id of the event there. Generation and Resets name the ledger.
+/// A position in the feed. Generation and Resets name the ledger; Transaction counts on from server to server.
 /// </summary>
 internal sealed record EventCursor(int Generation, int Resets, long Transaction, Guid Id)
 {

@@ -192,13 +192,20 @@ internal sealed class LeaseStore(
             WHERE epoch <> {Sql.Nobody} RETURNING epoch
         ), released AS (
             {ParkedStore.PutBack} WHERE owner_epoch = {Sql.Nobody}
-        ), begun AS (
-            UPDATE ledger SET generation = generation + 1
-            WHERE id = 1 AND setval(pg_get_serial_sequence('leases', 'epoch'),
-                                    nextval(pg_get_serial_sequence('leases', 'epoch')) + 1000000) > 0
         )
         SELECT count(*)::integer FROM marked
+        WHERE (SELECT setval(pg_get_serial_sequence('leases', 'epoch'),
+                             nextval(pg_get_serial_sequence('leases', 'epoch')) + 1000000)) > 0
         """;
+
+    // Of the open leases, or of the last one.
+    private const string ConfiguredSql = $"""
+        SELECT coalesce(processors, {EarlierProcessors}, '') AS processors FROM leases
+        WHERE epoch <> {Sql.Nobody} AND (closed_at IS NULL OR epoch = (SELECT max(epoch) FROM leases))
+        """;
+
+    // What the server's ids of transactions mean for the feed (postgres/migrations/0017-positions.sql).
+    private const string MoveOnSql = "SELECT move_positions_on(@Restored)";
 
     /// <summary>Gives each name a permanent number.</summary>
     /// <returns>The names with numbers; a name is missing when all 14 numbers are in use.</returns>
@@ -213,19 +220,32 @@ internal sealed class LeaseStore(
         }
     }
 
+    /// <summary>The processors that the instances are configured with, as far as their leases say.</summary>
+    public async Task<HashSet<string>> ConfiguredAsync() =>
+        (await shared.ListAsync(db => db.QueryAsync<string>(ConfiguredSql, commandTimeout: db.CommandTimeout)))
+            .SelectMany(static all => all.Split(' ', StringSplitOptions.RemoveEmptyEntries))
+            .Select(static one => one.Split('=')[0]).ToHashSet(StringComparer.OrdinalIgnoreCase);
+
     /// <summary>
     /// Closes every epoch of a restored ledger: each unsettled payment is in doubt at all processors, for any adopter.
+    /// The feed of events goes on past the lost ledger's.
     /// </summary>
     /// <returns>How many epochs there are.</returns>
     public async Task<int> DoubtAllAsync(string[] names)
     {
         await RegisterAsync(names);
+        await MoveOnAsync(shared, restored: true);
         return await shared.RunAsync(db => db.QuerySingleAsync<int>(
             DoubtAllSql, new { Names = names }, commandTimeout: db.CommandTimeout));
     }
 
-    public Task<int> OpenAsync(OpenLeaseArgs lease) =>
-        leases.RunAsync(db => db.QuerySingleAsync<int>(OpenSql, lease, commandTimeout: db.CommandTimeout));
+    /// <summary>Begins an epoch. The first one on another server moves the positions of events on.</summary>
+    public async Task<int> OpenAsync(OpenLeaseArgs lease)
+    {
+        await MoveOnAsync(leases, restored: false);
+        return await leases.RunAsync(
+            db => db.QuerySingleAsync<int>(OpenSql, lease, commandTimeout: db.CommandTimeout));
+    }
 
     /// <summary>Another instance with a valid lease and other processors; null where none is.</summary>
     public Task<OtherProcessorsRow?> FindOtherProcessorsAsync(OtherProcessorsArgs processors) =>
@@ -281,6 +301,9 @@ internal sealed class LeaseStore(
             await shared.RunAsync(db => db.ExecuteAsync(
                 DeleteSql, new { old.Epoch }, commandTimeout: db.CommandTimeout));
     }
+
+    private static Task<int> MoveOnAsync(SharedConnections through, bool restored) => through.RunAsync(
+        db => db.ExecuteAsync(MoveOnSql, new { Restored = restored }, commandTimeout: db.CommandTimeout));
 
     public Task CloseAsync(int epoch) =>
         leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }, commandTimeout: db.CommandTimeout));

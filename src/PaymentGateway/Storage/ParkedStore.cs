@@ -12,8 +12,9 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
             RETURNING correlation_id, accepted_at, amount_cents, parked_reason
         ), added AS (
-            INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents, reason)
-            SELECT 'parked', correlation_id, accepted_at, amount_cents, parked_reason FROM parked
+            INSERT INTO payment_events (recorded_by, kind, correlation_id, accepted_at, amount_cents, reason)
+            SELECT {EventStore.OwnPosition}, 'parked', correlation_id, accepted_at, amount_cents, parked_reason
+            FROM parked
         )
         SELECT count(*) FROM parked
         """;
@@ -37,9 +38,9 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
                         FROM processors WHERE name = ANY(@Names))::smallint
         """;
 
-    private const string AddReplayed = """
-        INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents)
-        SELECT 'replayed', correlation_id, accepted_at, amount_cents FROM replayed
+    private const string AddReplayed = $"""
+        INSERT INTO payment_events (recorded_by, kind, correlation_id, accepted_at, amount_cents)
+        SELECT {EventStore.OwnPosition}, 'replayed', correlation_id, accepted_at, amount_cents FROM replayed
         """;
 
     private const string ReplaySql = $"""

@@ -71,11 +71,24 @@ internal sealed class ReconciliationStore : IAsyncDisposable
           AND amount_cents = @WasCents AND requested_at = @WasRequestedAt
         """;
 
+    // The event of the settlement as it was, in its place: a reader that comes later gets it with the same id, and the
+    // correction after it.
+    private const string KeepEvent = $"""
+        kept AS (
+            INSERT INTO payment_events (recorded_by, kind, correlation_id, accepted_at, amount_cents, processor,
+                                        requested_at, occurred_at, recorded_at)
+            SELECT recorded_by, 'settled', correlation_id, accepted_at, amount_cents, processor, requested_at,
+                   requested_at, recorded_at
+            FROM settlements WHERE {IsAsRead} AND recorded_by IS NOT NULL
+        """;
+
     // An owner that settles the payment at this moment has the same key, so one of the two is stored.
     private const string RecordSql = $"""
         WITH locked_first AS (SELECT 1 FROM payments), recorded AS (
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
-            SELECT correlation_id, accepted_at, {IdOfProcessor}, @AmountCents, @RequestedAt, attempts FROM payments
+            INSERT INTO settlements
+                (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts, recorded_by)
+            SELECT correlation_id, accepted_at, {IdOfProcessor}, @AmountCents, @RequestedAt, attempts,
+                   {EventStore.OwnPosition} FROM payments
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND {IsSameLedger}
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
@@ -93,7 +106,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     private const string CorrectSql = $"""
         WITH locked_first AS (SELECT 1 FROM payments), corrected AS (
             UPDATE settlements
-            SET processor = {IdOfProcessor}, amount_cents = @AmountCents, requested_at = @RequestedAt
+            SET processor = {IdOfProcessor}, amount_cents = @AmountCents, requested_at = @RequestedAt,
+                recorded_by = NULL
             WHERE {IsAsRead} AND {IsSameLedger}
             RETURNING correlation_id, accepted_at, processor, requested_at, amount_cents
         ), changes AS (
@@ -102,9 +116,12 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             SELECT (SELECT id FROM processors WHERE name = @WasProcessor), @WasRequestedAt, -1, -@WasCents
             FROM corrected
         ), added AS ({SettlementLedger.AddTotals}), event AS (
-            INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents, processor, requested_at)
-            SELECT 'corrected', correlation_id, accepted_at, amount_cents, processor, requested_at FROM corrected
-        )
+            INSERT INTO payment_events
+                (recorded_by, kind, correlation_id, accepted_at, amount_cents, processor, requested_at)
+            SELECT {EventStore.OwnPosition}, 'corrected', correlation_id, accepted_at, amount_cents, processor,
+                   requested_at
+            FROM corrected
+        ), {KeepEvent} AND EXISTS (SELECT 1 FROM corrected))
         SELECT count(*) FROM corrected
         """;
 
@@ -126,10 +143,10 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         ), changes AS (
             SELECT processor, requested_at, -1 AS requests, -amount_cents AS cents FROM removed
         ), added AS ({SettlementLedger.AddTotals}), event AS (
-            INSERT INTO payment_events (kind, correlation_id, accepted_at, amount_cents)
-            SELECT 'corrected', correlation_id, accepted_at, amount_cents FROM released
-            WHERE EXISTS (SELECT 1 FROM removed)
-        )
+            INSERT INTO payment_events (recorded_by, kind, correlation_id, accepted_at, amount_cents)
+            SELECT {EventStore.OwnPosition}, 'corrected', correlation_id, accepted_at, amount_cents
+            FROM released WHERE EXISTS (SELECT 1 FROM removed)
+        ), {KeepEvent} AND EXISTS (SELECT 1 FROM removed))
         SELECT count(*) FROM removed
         """;
 

@@ -37,8 +37,10 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
             WHERE (accepted_at, correlation_id) IN (
                 SELECT accepted_at, correlation_id FROM payments WHERE correlation_id = ANY(@Ids))
         ), recorded AS (
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts)
-            SELECT correlation_id, accepted_at, processor, amount_cents, requested_at, nullif(attempts, -1) FROM known
+            INSERT INTO settlements
+                (correlation_id, accepted_at, processor, amount_cents, requested_at, attempts, recorded_by)
+            SELECT correlation_id, accepted_at, processor, amount_cents, requested_at, nullif(attempts, -1),
+                   {EventStore.OwnPosition} FROM known
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
         ), changes AS (

@@ -8,8 +8,12 @@ internal sealed class WebhookStore(SharedConnections shared)
 {
     private const string AddSql = "INSERT INTO webhooks (name) VALUES (@Name) ON CONFLICT DO NOTHING";
 
+    // A time that is further ahead than any holder or failure sets it is from before the clock jumped back. The @For
+    // more is for a transaction that began later.
     private const string TakeSql = """
-        UPDATE webhooks SET holder = @Holder, due_at = now() + @For WHERE name = @Name AND due_at <= now()
+        UPDATE webhooks SET holder = @Holder, due_at = now() + @For
+        WHERE name = @Name AND (due_at <= now() OR due_at > now() + @For
+            + CASE WHEN failures = 0 THEN @For ELSE @PauseMax END)
         RETURNING position, failures
         """;
 
@@ -43,10 +47,13 @@ internal sealed class WebhookStore(SharedConnections shared)
     public Task AddAsync(string name) => RunAsync(
         db => db.ExecuteAsync(AddSql, new { Name = name }, commandTimeout: db.CommandTimeout));
 
+    /// <summary>The longest time from a failure to the next try.</summary>
+    public static readonly TimeSpan PauseMax = TimeSpan.FromHours(1);
+
     /// <summary>Takes an endpoint for a time; null when another instance has it, or it waits after a failure.</summary>
     public Task<TakenWebhookRow?> TakeAsync(WebhookArgs webhook) =>
         shared.RunAsync(db => db.QuerySingleOrDefaultAsync<TakenWebhookRow>(
-            TakeSql, webhook, commandTimeout: db.CommandTimeout));
+            TakeSql, new { webhook.Name, webhook.Holder, webhook.For, PauseMax }, commandTimeout: db.CommandTimeout));
 
     /// <summary>Stores the position up to which all is delivered, and keeps the endpoint for a time.</summary>
     /// <returns>False when another instance has it now.</returns>

@@ -41,8 +41,11 @@ internal sealed class LogFormatter(LogFormat format, TimeProvider clock) : Conso
         return line.ToString();
     }
 
-    /// <summary>The visible characters of what a peer sent, of at most so many.</summary>
-    public static string Visible(string text, int max)
+    /// <summary>
+    /// Text of a peer, as a line can show it: a space stands for a run of invisible characters, and at most
+    /// <paramref name="max"/> characters of the text are read.
+    /// </summary>
+    public static string Visible(string text, int max = int.MaxValue)
     {
         var line = new StringBuilder();
         AppendVisible(line, text.Length > max ? text[..max] : text);

@@ -51,14 +51,16 @@ internal static class WebhookEndpoints
         var now = Timestamps.Truncate(clock.GetUtcNow().UtcDateTime);
         var failure = await client.SendAsync(
             endpoint,
-            new EventAnswer($"test-{Guid.NewGuid():N}", "webhook.test", now, Guid.Empty, 0, null, now, null, null),
+            new EventAnswer(
+                $"test-{Guid.NewGuid():N}", null, "webhook.test", now, Guid.Empty, 0, null, now, null, null),
             context.RequestAborted, TestWithin);
         await JsonAnswer.WriteAsync(
-            context, new TestAnswer(failure is null, failure), WebhookJsonContext.Default.TestAnswer);
+            context, new TestAnswer(failure is null, failure?.Reason), WebhookJsonContext.Default.TestAnswer);
     }
 
     private static WebhookOptions? Find(HttpContext context, GatewayOptions options) =>
-        options.Webhooks.FirstOrDefault(one => one.Name == (string?)context.Request.RouteValues["name"]);
+        options.Webhooks.FirstOrDefault(one => one.Name.Equals(
+            (string?)context.Request.RouteValues["name"], StringComparison.OrdinalIgnoreCase));
 
     private static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(
         context, Problems.WebhookNotFound, "No endpoint of Gateway__Webhooks has this name.", "name");

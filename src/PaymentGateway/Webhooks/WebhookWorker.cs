@@ -18,18 +18,20 @@ internal sealed partial class WebhookWorker(
 
     // Long enough: an event takes one call at most, and the position is stored after each slow one.
     private static readonly TimeSpan HeldFor = WebhookClient.CallTimeout * 3;
-    private static readonly TimeSpan BackoffMax = TimeSpan.FromDays(1);
 
     private readonly Random _jitter = new(Environment.ProcessId);
 
     /// <summary>How long the longest failing endpoint has failed; null where none is configured.</summary>
     public double? FailingSeconds { get; private set; }
 
-    /// <summary>Full jitter: any time up to a second, doubled with each failure, a day at most.</summary>
+    /// <summary>Age of the oldest event that an endpoint has not got; null where none is configured.</summary>
+    public double? OldestSeconds { get; private set; }
+
+    /// <summary>Full jitter: any time up to a second, doubled with each failure, an hour at most.</summary>
     /// <param name="failures">In a row, from 1.</param>
     /// <param name="chance">From 0 to 1.</param>
     public static TimeSpan BackoffOf(int failures, double chance) =>
-        chance * (failures > 17 ? BackoffMax : TimeSpan.FromSeconds(1 << (failures - 1)));
+        chance * (failures > 12 ? WebhookStore.PauseMax : TimeSpan.FromSeconds(1 << (failures - 1)));
 
     protected override Task ExecuteAsync(CancellationToken stoppingToken) => options.Webhooks.Count == 0
         ? Task.CompletedTask
@@ -38,9 +40,13 @@ internal sealed partial class WebhookWorker(
 
     private async Task WatchAsync()
     {
-        var rows = await store.ListAsync();
-        FailingSeconds = rows.Where(row => options.Webhooks.Any(one => one.Name == row.Name))
-            .Max(row => row.FailingSeconds) ?? 0;
+        var rows = (await store.ListAsync())
+            .FindAll(row => options.Webhooks.Any(one => one.Name == row.Name) && row.Position is not null);
+        FailingSeconds = rows.Max(row => row.FailingSeconds) ?? 0;
+        var positions = rows.ConvertAll(row => EventCursor.TryRead(row.Position!));
+        OldestSeconds = rows.Count == 0 ? 0 : await events.AgeAsync(positions.Contains(null)
+            ? null
+            : positions.MinBy(at => (at!.Generation, at.Resets, at.Transaction, at.Id)));
     }
 
     private Task FollowAsync(WebhookOptions endpoint, CancellationToken stopping)
@@ -123,9 +129,12 @@ internal sealed partial class WebhookWorker(
 
                 var one = EventAnswer.Of(row);
                 if (endpoint.WantedTypes.Contains(one.Type)
-                    && await client.SendAsync(endpoint, one, stopping) is { } why)
+                    && await client.SendAsync(endpoint, one, stopping) is { } failed)
                 {
-                    await FailAsync(held with { Position = $"{after}", Failures = ++failures, Failure = why });
+                    await FailAsync(held with
+                    {
+                        Position = $"{after}", Failures = ++failures, Failure = failed.Reason, For = failed.RetryAfter,
+                    });
                     return;
                 }
 
@@ -150,6 +159,8 @@ internal sealed partial class WebhookWorker(
         TimeSpan delay;
         lock (_jitter)
             delay = BackoffOf(failed.Failures, _jitter.NextDouble());
+        if (delay < failed.For)
+            delay = failed.For < WebhookStore.PauseMax ? failed.For : WebhookStore.PauseMax;
         if (failed.Failures == 1)
             Log.Failed(log, failed.Name, failed.Failure!);
         await store.FailAsync(failed with { For = delay });

@@ -71,7 +71,7 @@ public sealed class DatabaseUnavailableTests : OwnRig
     public async Task Webhooks_end_without_an_error_when_an_instance_stops_at_a_frozen_database()
     {
         var gateway = await Rig.StartGatewayAsync(
-            "Webhooks:shop:Url=http://127.0.0.1:1/", "Webhooks:shop:AllowPrivate=true",
+            "Webhooks:shop:Url=http://127.0.0.1:1/", "Webhooks:shop:AllowPrivate=true", "Webhooks:shop:AllowHttp=true",
             "Webhooks:shop:Secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         await Eventually.HoldsAsync(
             async () => await _database.ScalarAsync<long>("SELECT count(position) FROM webhooks") == 1, "it is held");

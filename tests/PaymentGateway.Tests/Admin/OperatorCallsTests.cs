@@ -63,6 +63,7 @@ public sealed class OperatorCallsTests() : OneGateway(
         using var replayed = await SendAsync(
             "POST", $"admin/parked/{Id}/replay?why=%20", Clerk, ("X-Real-IP", "203.0.113.7"));
         using var all = await SendAsync("POST", "admin/parked/replay?reason=none", Clerk, ("X-Real-IP", "nonsense"));
+        using var webhook = await SendAsync("POST", "admin/webhooks/shop/test", Clerk);
         var purged = await StatusAsync("POST /purge-payments", Boss);
 
         Assert.Equal(
@@ -72,6 +73,7 @@ public sealed class OperatorCallsTests() : OneGateway(
         Assert.Equal(
             [
                 "api7 boss POST /purge-payments  200 local",
+                "api7 clerk POST /admin/webhooks/{name}/test shop 404 local",
                 "api7 clerk POST /admin/parked/replay ?reason=none 202 0 replayed local",
                 $"api7 clerk POST /admin/parked/{{id}}/replay {Id}?why=%20 404 203.0.113.7",
             ],

@@ -8,7 +8,7 @@ namespace PaymentGateway.Tests.Chaos;
 /// order.
 /// </summary>
 /// <remarks>
-/// A purge begins another ledger, which the ids of its events name, and events of earlier ledgers need not be
+/// A purge begins another ledger, which the positions of its events name, and events of earlier ledgers need not be
 /// delivered: <see cref="CompareAsync"/> compares the ledger that is there. A crash that empties UNLOGGED tables begins
 /// another one, too; payments that instances store again have new events there. The schedule has no such crash.
 /// </remarks>
@@ -46,7 +46,7 @@ internal sealed class ChaosWebhooks(WebhookReceiver receiver, int seed) : IAsync
     public (string Name, string Value)[] Settings =>
     [
         (Setting + "Url", $"http://{_relay.Address}{Path}"), (Setting + "Secret", Secret),
-        (Setting + "AllowPrivate", "true"),
+        (Setting + "AllowPrivate", "true"), (Setting + "AllowHttp", "true"),
     ];
 
     /// <summary>The endpoint gets what happens from then on.</summary>
@@ -85,7 +85,7 @@ internal sealed class ChaosWebhooks(WebhookReceiver receiver, int seed) : IAsync
             "SELECT concat(generation, '-', resets, '-') FROM ledger WHERE id = 1");
         var events = (await system.Database.ScalarAsync<string[]>($"""
             SELECT array_agg(concat('{ledger}', recorded_by, '-', replace(correlation_id::text, '-', '')))
-            FROM (SELECT recorded_by, correlation_id FROM settlements
+            FROM (SELECT recorded_by, correlation_id FROM settlements WHERE recorded_by IS NOT NULL
                   UNION ALL SELECT recorded_by, correlation_id FROM payment_events) AS told
             """)).ToHashSet();
         var progress = Stopwatch.StartNew();
@@ -131,8 +131,9 @@ internal sealed class ChaosWebhooks(WebhookReceiver receiver, int seed) : IAsync
         _judged += calls.Count;
         foreach (var call in calls)
         {
+            var position = call.Event.Text("position")!;
             if (call.Status == 200)
-                _delivered.Add(call.Id);
+                _delivered.Add(position);
             if (call.Id != call.Event.Text("id")
                 || !WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, call.Body))
                 _problems.Add($"webhook {call.Id}: its signature or id is wrong");
@@ -143,7 +144,7 @@ internal sealed class ChaosWebhooks(WebhookReceiver receiver, int seed) : IAsync
                 continue;
             }
 
-            var at = EventCursor.TryRead(call.Id)!;
+            var at = EventCursor.TryRead(position)!;
             var place = $"{at.Generation:D10} {at.Resets:D10} {at.Transaction:D20} {at.Id:N}";
             if (string.CompareOrdinal(place, _latest) < 0)
                 _problems.Add($"webhook {call.Id} came after {_latest}");

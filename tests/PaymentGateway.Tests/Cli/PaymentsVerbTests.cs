@@ -117,6 +117,27 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         Assert.Equal(0, _redirected);
     }
 
+    // An endpoint's failure quotes what it sent, and a proxy may answer any problem.
+    [Fact]
+    public async Task Text_of_a_peer_reaches_the_terminal_as_visible_characters()
+    {
+        const string Hostile = @"\u001b]0;x\u0007\nfake\u202erow\u0000";
+        await using var gateway = Create();
+        gateway.MapGet("/admin/webhooks", () => Results.Text(
+            $$"""{"webhooks":[{"name":"shop","failure":"{{Hostile}}"}]}"""));
+        gateway.MapPost("/admin/webhooks/shop/test", () => Results.Text(
+            $$"""{"type":"urn:problem:payment-gateway:webhook-not-found","detail":"{{Hostile}}"}""", statusCode: 404));
+        await gateway.StartAsync();
+
+        var list = await Verb.RunAsync("webhooks", "list", "--url", gateway.Urls.First());
+        var test = await Verb.RunAsync("webhooks", "test", "shop", "--url", gateway.Urls.First());
+
+        Assert.Equal(2, list.Output.Split(Environment.NewLine).Length);
+        Assert.EndsWith("]0;x fake row", list.Output, StringComparison.Ordinal);
+        test.AssertFailed(1, "]0;x fake row");
+        Assert.DoesNotContain(list.Output.ReplaceLineEndings("") + test.Error, char.IsControl);
+    }
+
     [Theory]
     [InlineData("status")]
     [InlineData("payments list")]

@@ -15,8 +15,8 @@ public sealed class RetentionTests
             FROM generate_series(1, 20000) AS number
             RETURNING correlation_id, accepted_at
         ), settled AS (
-            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
-            SELECT correlation_id, accepted_at, 1, 1990, accepted_at FROM planted RETURNING requested_at
+            INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at, recorded_at)
+            SELECT correlation_id, accepted_at, 1, 1990, accepted_at, accepted_at FROM planted RETURNING requested_at
         ), totals AS (
             INSERT INTO settlement_totals (width_seconds, bucket, processor, epoch, requests, amount_cents)
             SELECT seconds, date_bin(seconds * interval '1 s', requested_at, 'epoch'), 1, 1, count(*), 1990 * count(*)

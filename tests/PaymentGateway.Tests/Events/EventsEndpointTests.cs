@@ -15,13 +15,16 @@ public sealed class EventsEndpointTests() : OneGateway("Settling:CallTimeout=2s"
 
         var settled = Assert.Single(events);
         Assert.Equal(
-            ["id", "type", "occurredAt", "correlationId", "amount", "processor", "acceptedAt", "requestedAt"],
+            [
+                "id", "position", "type", "occurredAt", "correlationId", "amount", "processor", "acceptedAt",
+                "requestedAt",
+            ],
             settled.EnumerateObject().Select(member => member.Name));
         Assert.Equal(
             ("payment.settled", id, "19.90", "default"),
             (settled.Text("type"), settled.Id(), settled.Text("amount"), settled.Text("processor")));
         Assert.Empty((await PageAsync($"after={next}")).Events);
-        Assert.Empty((await PageAsync($"after={settled.Text("id")}&wait=1")).Events);
+        Assert.Empty((await PageAsync($"after={settled.Text("position")}&wait=1")).Events);
         Assert.Equal($"{settled}", $"{Assert.Single((await PageAsync("")).Events)}");
     }
 

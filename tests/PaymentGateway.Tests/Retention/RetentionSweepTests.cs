@@ -8,7 +8,8 @@ public sealed class RetentionSweepTests : OwnRig
     private const string Age = """
         UPDATE payments SET accepted_at = accepted_at - interval '40 days';
         UPDATE settlements SET accepted_at = accepted_at - interval '40 days',
-                               requested_at = requested_at - interval '40 days';
+                               requested_at = requested_at - interval '40 days',
+                               recorded_at = recorded_at - interval '40 days';
         UPDATE settlement_totals SET bucket = bucket - interval '40 days';
         """;
 
@@ -83,6 +84,7 @@ public sealed class RetentionSweepTests : OwnRig
     public async Task A_backlog_leaves_a_page_at_a_time_once_it_is_old_by_the_clock_of_the_instance()
     {
         await Rig.Database.SettleAsync(await Rig.Database.OpenEpochAsync(), 800);
+        await Rig.Database.ExecuteAsync("UPDATE settlements SET recorded_at = requested_at");
         var clock = new WatchedClock();
         clock.SetUtcNow(new DateTimeOffset(Batches.Noon.AddDays(30)));
         var settings = TestSettings.Read(("Gateway:Ledger:Retention", "30d"));

@@ -1,3 +1,5 @@
+using PaymentGateway.Events;
+
 namespace PaymentGateway.Tests.Storage;
 
 /// <summary>The order of the feed: each event once, whenever its transaction commits.</summary>
@@ -94,7 +96,7 @@ public sealed class EventStoreTests : OwnDatabase
     public async Task Corrections_follow_what_they_correct()
     {
         var batch = await Database.SettleAsync(_owner, 2);
-        await _reader.ReadAsync(2);
+        var first = await _reader.ReadRowsAsync(2);
         await Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {_owner}");
         await using var store = (await ReconciliationStore.OpenAsync(
             TestSettings.Read(("ConnectionStrings:Ledger", Database.ConnectionString))))!;
@@ -104,7 +106,7 @@ public sealed class EventStoreTests : OwnDatabase
         Assert.True(await store.PutBackAsync(new PutBackArgs(
             batch.Ids[1], batch.AcceptedAts[1], _owner, "default", 1990, Batches.Noon, 1, ["default", "fallback"])));
         Assert.True(await store.RecordAsync(new RecordHeldArgs(
-            batch.Ids[1], batch.AcceptedAts[1], "fallback", 1990, Batches.Noon, 1, _owner)));
+            batch.Ids[1], batch.AcceptedAts[1], "fallback", 1990, Batches.Noon.AddSeconds(2), 1, _owner)));
 
         var rows = await _reader.ReadRowsAsync(3);
 
@@ -114,9 +116,29 @@ public sealed class EventStoreTests : OwnDatabase
             ("settled", batch.Ids[1], 1990, "fallback"),
         ];
         Assert.Equal(expected, rows.Select(row => (row.Kind, row.CorrelationId, row.AmountCents, row.Processor)));
+        // A reader that comes later gets both as they were, with the ids of before.
+        var all = await new FeedReader(Database).ReadRowsAsync(5);
         Assert.Equal(
-            [Settled(batch.Ids[0]), .. rows.Select(row => $"{row.Kind} {row.CorrelationId}")],
-            await new FeedReader(Database).ReadAsync(4));
+            first.Concat(rows).Select(row => EventAnswer.Of(row)), all.Select(row => EventAnswer.Of(row)));
+        Assert.Equal(5, all.Select(row => EventAnswer.Of(row).Id).Distinct().Count());
+    }
+
+    // The transaction that holds the feed back holds no age back.
+    [PostgresFact]
+    public async Task The_age_of_the_oldest_event_that_a_reader_has_not_got_grows_while_the_feed_is_stopped()
+    {
+        var events = new EventStore(Database.Shared);
+        await Database.SettleAsync(_owner, 1);
+        await _reader.ReadAsync(1);
+        Assert.Equal(0, await events.AgeAsync(_reader.At));
+        await using var other = await Database.HoldAsync("SELECT pg_current_xact_id()");
+        await Database.SettleAsync(_owner, 1);
+        await Database.ExecuteAsync("UPDATE settlements SET recorded_at = now() - interval '1 hour'");
+
+        Assert.Empty(await _reader.ReadAsync());
+        Assert.InRange(await events.AgeAsync(_reader.At), 3_600, 3_700);
+        Assert.InRange(await events.AgeAsync(_reader.At! with { Generation = 0 }), 3_600, 3_700);
+        Assert.InRange(await events.AgeAsync(null), 3_600, 3_700);
     }
 
     [PostgresFact]
@@ -147,7 +169,10 @@ public sealed class EventStoreTests : OwnDatabase
         var slow = new FeedReader(Database, page: 4);
         Assert.Equal(5, (await _reader.ReadAsync(5)).Count);
         slow.At = (await slow.PageAsync())!.Next;
-        await Database.ExecuteAsync($"UPDATE payment_events SET occurred_at = '{Month:O}' WHERE kind = 'parked'");
+        await Database.ExecuteAsync($"""
+            UPDATE settlements SET recorded_at = '{Month:O}';
+            UPDATE payment_events SET occurred_at = '{Month:O}', recorded_at = '{Month:O}' WHERE kind = 'parked'
+            """);
 
         Assert.Equal(3, await new RetentionStore(Database.Shared).RemoveAsync(
             DateTime.UtcNow, TimeSpan.FromDays(30), 10));

@@ -130,6 +130,7 @@ public sealed class KeptPlanTests : OwnDatabase
         await CountReadAsync([RemoveAsync]);
         await SettleAsync(epoch, Many, DateTime.UtcNow, DateTime.UtcNow);
         var idle = await CountReadAsync([RemoveAsync]);
+        await Database.ExecuteAsync("ALTER TABLE settlements ALTER COLUMN recorded_at SET DEFAULT '-infinity'");
         await SettleAsync(epoch, Calls * Page, Batches.Noon, Batches.Noon);
         await using var older = await SeeEverythingAsync();
         var busy = await CountReadAsync([RemoveAsync]);

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Storage;
 public sealed class MigrationTests() : OwnDatabase(new EmptyTestDatabase())
 {
     private static readonly Regex Insert = new(@"INSERT INTO \w+");
-    private static readonly Regex InsertOfColumns = new(@"INSERT INTO \w+( AS \w+)?\s*\((\w+(, )?)+\)");
+    private static readonly Regex InsertOfColumns = new(@"INSERT INTO \w+( AS \w+)?\s*\(\w+(,\s+\w+)*\)");
     // A subquery's columns are named in it.
     private static readonly Regex AllColumns = new(
         @"RETURNING (\w+\.)?\*|SELECT (\w+\.)?\* FROM (payments|settlements|settlement_totals|leases)\b");

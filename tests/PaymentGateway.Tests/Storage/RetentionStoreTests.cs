@@ -14,7 +14,11 @@ public sealed class RetentionStoreTests : OwnDatabase
     {
         await base.InitializeAsync();
         if (PostgresServer.IsInstalled)
+        {
             await BeganAsync(Old.AddDays(-1));
+            // Payments of these tests were recorded when they were charged, unless a test says otherwise.
+            await RecordedAtAsync("'-infinity'");
+        }
     }
 
     [PostgresFact]
@@ -252,6 +256,51 @@ public sealed class RetentionStoreTests : OwnDatabase
         Assert.Equal(3, (await Database.SummariseAsync(null, null)).Default.TotalRequests);
     }
 
+    // Recorded a moment ago, and charged before everything that stays: the feed keeps what was recorded before it.
+    [PostgresFact]
+    public async Task A_settlement_that_was_recorded_late_takes_no_other_one_out_of_the_feed()
+    {
+        var epoch = await Database.OpenEpochAsync();
+        var kept = new List<Guid>();
+        foreach (var days in new[] { 29, 15, 1 })
+            kept.AddRange((await SettleAsync(epoch, 1, DateTime.UtcNow.AddDays(-days))).Ids);
+        var reader = new FeedReader(Database, page: 1);
+        await reader.PageAsync();
+        await RecordedAtAsync("now()");
+        var late = await SettleAsync(epoch, 1, Old);
+
+        await RemoveAllAsync(page: 500);
+
+        Assert.Equal(
+            kept.Concat(late.Ids).Select(id => $"settled {id}"), await new FeedReader(Database).ReadAsync(4));
+        // A month later.
+        await Database.ExecuteAsync("UPDATE settlements SET recorded_at = requested_at");
+        Assert.Equal(1, await RemoveAllAsync(page: 500));
+        Assert.Equal(kept.Order(), await IdsAsync("settlements"));
+    }
+
+    [PostgresFact]
+    public async Task A_settlement_that_is_recorded_behind_the_last_deletion_is_deleted_in_its_time()
+    {
+        var epoch = await Database.OpenEpochAsync();
+        await SettleAsync(epoch, 2, Old.AddHours(2));
+        Assert.Equal(2, await RemoveAllAsync(page: 500));
+        await SettleAsync(epoch, 3, Old);
+        // One that stays is passed by.
+        await Database.ExecuteAsync(
+            "UPDATE payments SET owner_epoch = -1 WHERE correlation_id = (SELECT min(correlation_id::text)::uuid "
+            + "FROM settlements)");
+
+        Assert.Equal(0, await RemoveAllAsync(page: 1));
+        await AnHourLaterAsync();
+        Assert.Equal(2, await RemoveAllAsync(page: 1));
+        Assert.Single(await IdsAsync("settlements"));
+        var kept = await KeptFromAsync();
+        await SettleAsync(epoch, 1, Old.AddHours(3));
+        Assert.Equal(1, await RemoveAllAsync(page: 1));
+        Assert.Equal(kept, await KeptFromAsync());
+    }
+
     [PostgresFact]
     public async Task What_came_again_and_is_corrected_is_in_the_sums_once()
     {
@@ -281,6 +330,12 @@ public sealed class RetentionStoreTests : OwnDatabase
         var after = await Database.SummariseAsync(null, null);
         Assert.Equal((1, 1), (after.Default.TotalRequests, after.Fallback.TotalRequests));
     }
+
+    private Task RecordedAtAsync(string at) =>
+        Database.ExecuteAsync($"ALTER TABLE settlements ALTER COLUMN recorded_at SET DEFAULT {at}");
+
+    private Task AnHourLaterAsync() =>
+        Database.ExecuteAsync("UPDATE ledger SET kept_from = kept_from - interval '1 hour'");
 
     private Task BeganAsync(DateTime at) => Database.ExecuteAsync($"UPDATE ledger SET began_at = '{at:O}'");
 

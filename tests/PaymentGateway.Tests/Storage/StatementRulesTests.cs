@@ -14,6 +14,7 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
     private static readonly Regex Choice = new(@"\bCASE\b.*?\bEND\b|\b(?i:coalesce) \(\d+\)");
     private static readonly Regex Lateral = new(@"\bLATERAL \(\d+\)");
     private static readonly Regex Page = new(@"\b(LIMIT|FETCH)\b");
+    private static readonly Regex EventInsert = new(@"\bINSERT INTO (?:settlements|payment_events)\s*\(([^)]*)\)");
     private static readonly Regex Given = new(@"\bFROM unnest \(\d+\) AS (\w+)");
 
     private static readonly Dictionary<string, string> Distributed = Distribution
@@ -88,6 +89,16 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
         Assert.InRange(Statements.Count, 40, int.MaxValue);
         Assert.Contains(SqlPart.Of(broken).All, part => isBrokenBy(part));
         Assert.Equal(exceptions, Statements.Where(one => one.Sql.All.Any(isBrokenBy)).Select(one => one.Name).Order());
+    }
+
+    // The column's default is a transaction of one server, and would be that of a worker's.
+    [Fact]
+    public void Every_INSERT_of_an_event_names_its_position()
+    {
+        var inserts = Texts.SelectMany(one => EventInsert.Matches(one.Sql)).Select(one => one.Groups[1].Value).ToList();
+
+        Assert.InRange(inserts.Count, 8, int.MaxValue);
+        Assert.All(inserts, columns => Assert.Contains("recorded_by", columns, StringComparison.Ordinal));
     }
 
     [PostgresFact]

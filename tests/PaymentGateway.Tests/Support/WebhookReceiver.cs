@@ -38,6 +38,7 @@ internal sealed class WebhookReceiver : IAsyncDisposable
                 await Task.Delay(Timeout.InfiniteTimeSpan, context.RequestAborted);
             context.Response.StatusCode = status;
             context.Response.Headers.Location = "/elsewhere";
+            context.Response.Headers.RetryAfter = RetryAfter;
         });
     }
 
@@ -48,6 +49,8 @@ internal sealed class WebhookReceiver : IAsyncDisposable
 
     /// <summary>The answer to calls that no fault is for.</summary>
     public int Status { get; set; } = 200;
+
+    public string? RetryAfter { get; set; }
 
     public static async Task<WebhookReceiver> StartAsync()
     {

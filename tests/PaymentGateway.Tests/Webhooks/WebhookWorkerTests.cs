@@ -8,6 +8,7 @@ namespace PaymentGateway.Tests.Webhooks;
 public sealed class WebhookWorkerTests : OwnRig
 {
     private const string Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    private const string Next = "whsec_dGhlIG5leHQgc2VjcmV0IG9mIGEgc2hvcA==";
     private const string Well = "/well";
     private const string Bad = "/bad";
 
@@ -30,7 +31,8 @@ public sealed class WebhookWorkerTests : OwnRig
     [PostgresFact]
     public async Task Events_of_the_wanted_types_are_delivered_in_order_with_a_signature_that_holds()
     {
-        var gateway = await StartAsync("Webhooks:well:Events=payment.parked,payment.settled");
+        var gateway = await StartAsync(
+            "Webhooks:well:Events=payment.parked,payment.settled", $"Webhooks:well:Secret={Secret} {Next}");
         await Rig.Default.SetFaultsAsync(new { status = 400, times = 1 });
         var id = await gateway.PayAsync();
         await ReceivedAsync(Well, 1);
@@ -44,6 +46,7 @@ public sealed class WebhookWorkerTests : OwnRig
             Assert.Equal((id, call.Id), (call.Event.Id(), call.Event.Text("id")));
             Assert.Matches(@"^PaymentGateway/\d+\.\d+\.\d+$", _receiver.UserAgent);
             Assert.True(WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, call.Body));
+            Assert.True(WebhookSnippet.Verify(Next, call.Id, call.Timestamp, call.Signature, call.Body));
             Assert.False(WebhookSnippet.Verify(Secret, call.Id, call.Timestamp, call.Signature, [.. call.Body, 32]));
         });
     }
@@ -91,6 +94,64 @@ public sealed class WebhookWorkerTests : OwnRig
         Assert.Equal(15, _receiver.CallsOf(Well).Select(call => call.Id).Distinct().Count());
     }
 
+    // .NET shows the peer's bytes in its message, and PostgreSQL stores no text with a zero.
+    [PostgresFact]
+    public async Task An_endpoint_that_answers_binary_fails_and_its_failure_is_short_and_visible()
+    {
+        using var binary = new TcpListener(IPAddress.Loopback, 0);
+        binary.Start();
+        var answering = AnswerAsync();
+        var gateway = await StartAsync($"Webhooks:bad:Url=http://{binary.LocalEndpoint}/");
+
+        await gateway.PayAsync();
+
+        await FailuresAsync(gateway, count => count > 0);
+        var failure = JsonDocument.Parse(await gateway.GetAsync("admin/webhooks")).RootElement
+            .GetProperty("webhooks")[0].Text("failure")!;
+        Assert.InRange(failure.Length, 20, 200);
+        Assert.DoesNotContain(failure, char.IsControl);
+        binary.Stop();
+        await Assert.ThrowsAnyAsync<Exception>(() => answering);
+
+        async Task AnswerAsync()
+        {
+            while (true)
+            {
+                using var peer = await binary.AcceptSocketAsync();
+                await peer.ReceiveAsync(new byte[4096]);
+                await peer.SendAsync(Encoding.ASCII.GetBytes($"\0\0\u0012\u001b]0;x\a{new string('y', 900)}\r\n\r\n"));
+            }
+        }
+    }
+
+    // As after PostgreSQL's clock jumped back by two hours.
+    [PostgresFact]
+    public async Task An_endpoint_whose_holder_died_before_the_clock_jumped_back_is_taken()
+    {
+        await Rig.StopGatewayAsync(await StartAsync());
+        await Rig.Database.ExecuteAsync(
+            "UPDATE webhooks SET holder = 'gone', due_at = now() + interval '30 minutes' WHERE name = 'well'");
+
+        await (await StartAsync()).PayAsync();
+
+        await ReceivedAsync(Well, 1);
+    }
+
+    [PostgresFact]
+    public async Task An_endpoint_that_asks_for_a_pause_gets_it()
+    {
+        _receiver.RetryAfter = "300";
+        _receiver.FaultsOf(Well).Enqueue(429);
+        var gateway = await StartAsync();
+        await gateway.PayAsync();
+        await Eventually.HoldsAsync(
+            async () => await Rig.Database.ScalarAsync<long>(
+                "SELECT count(*) FROM webhooks WHERE failures = 1 AND name = 'well'") == 1, "it fails");
+
+        Assert.True(await Rig.Database.ScalarAsync<bool>(
+            "SELECT due_at > now() + interval '4 minutes' FROM webhooks WHERE name = 'well'"));
+    }
+
     [PostgresFact]
     public async Task A_new_endpoint_whose_instance_stops_before_its_first_event_gets_what_follows()
     {
@@ -125,7 +186,7 @@ public sealed class WebhookWorkerTests : OwnRig
 
         await Eventually.HoldsAsync(
             () => _receiver.CallsOf(Well).Exists(call => call.Event.Id() == id && call.Status == 200), "it is taken");
-        Assert.StartsWith("3-", _receiver.CallsOf(Well)[^1].Id, StringComparison.Ordinal);
+        Assert.StartsWith("3-", _receiver.CallsOf(Well)[^1].Event.Text("position"), StringComparison.Ordinal);
     }
 
     [PostgresFact]
@@ -146,7 +207,7 @@ public sealed class WebhookWorkerTests : OwnRig
         }
 
         (await RunAsync("test", "none")).AssertFailed(1, "No endpoint");
-        Assert.Equal(0, (await RunAsync("replay", "well", "--after", _receiver.CallsOf(Well)[0].Id)).ExitCode);
+        Assert.Equal(0, (await RunAsync("replay", "well", "--after", PositionOf(0))).ExitCode);
         await ReceivedAsync(Well, 4);
         Assert.Equal(0, (await RunAsync("replay", "well")).ExitCode);
         await ReceivedAsync(Well, 6);
@@ -157,6 +218,9 @@ public sealed class WebhookWorkerTests : OwnRig
             .Select(call => call.Id).ToList();
         Assert.Equal([ids[0], ids[1], ids[1], ids[0], ids[1]], ids);
 
+        string PositionOf(int call) => _receiver.CallsOf(Well).FindAll(
+            one => one.Event.Text("type") != "webhook.test")[call].Event.Text("position")!;
+
         Task<Verb> RunAsync(params string[] args) =>
             Verb.RunAsync(["webhooks", .. args, "--url", gateway.Url, "--json"]);
     }
@@ -166,13 +230,15 @@ public sealed class WebhookWorkerTests : OwnRig
     [InlineData("https://127.0.0.1:1/")]
     [InlineData("https://localhost:1/")]
     [InlineData("https://[::1]:1/")]
-    public async Task A_private_address_is_refused_where_it_is_not_allowed(string url)
+    [InlineData("http://169.254.169.254:1/", true)]
+    public async Task A_private_address_is_refused_where_it_is_not_allowed(string url, bool allowsPrivate = false)
     {
-        var gateway = await StartAsync($"Webhooks:well:Url={url}", "Webhooks:well:AllowPrivate=false");
+        var gateway = await StartAsync($"Webhooks:well:Url={url}", $"Webhooks:well:AllowPrivate={allowsPrivate}");
 
         using var answer = await gateway.PostAsync("admin/webhooks/well/test");
 
-        Assert.Contains("no public address", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+        Assert.Contains(
+            "no address that is allowed", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
     }
 
     // An endpoint gets what happens after it has its position.
@@ -183,7 +249,7 @@ public sealed class WebhookWorkerTests : OwnRig
             .. Names.SelectMany(name => new[]
             {
                 $"Webhooks:{name}:Url={_receiver.Url}/{name}", $"Webhooks:{name}:Secret={Secret}",
-                $"Webhooks:{name}:AllowPrivate=true",
+                $"Webhooks:{name}:AllowPrivate=true", $"Webhooks:{name}:AllowHttp=true",
             }),
             .. settings,
         ]);
@@ -230,6 +296,9 @@ public sealed class WebhookRulesTests
     [InlineData("::1", true)]
     [InlineData("::ffff:127.0.0.1", true)]
     [InlineData("64:ff9b::7f00:1", true)]
+    [InlineData("168.63.129.16", true)]
+    [InlineData("168.63.129.17", false)]
+    [InlineData("::ffff:0:7f00:1", true)]
     [InlineData("2002:7f00:1::", true)]
     [InlineData("fd00::1", true)]
     [InlineData("fe80::1", true)]
@@ -239,15 +308,30 @@ public sealed class WebhookRulesTests
     [InlineData("::ffff:1.1.1.1", false)]
     [InlineData("2606:4700:4700::1111", false)]
     public void Addresses_that_no_public_host_has_are_private(string address, bool isPrivate) =>
-        Assert.Equal(isPrivate, WebhookClient.IsPrivate(IPAddress.Parse(address)));
+        Assert.Equal(isPrivate, WebhookClient.IsRefused(IPAddress.Parse(address), allowsPrivate: false));
+
+    [Theory]
+    [InlineData("169.254.169.254", true)]
+    [InlineData("168.63.129.16", true)]
+    [InlineData("::ffff:169.254.169.254", true)]
+    [InlineData("::ffff:0:a9fe:a9fe", true)]
+    [InlineData("64:ff9b::a9fe:a9fe", true)]
+    [InlineData("fe80::1", true)]
+    [InlineData("fd00:ec2::254", true)]
+    [InlineData("fd00:ec2::253", false)]
+    [InlineData("10.1.2.3", false)]
+    [InlineData("127.0.0.1", false)]
+    [InlineData("64:ff9b::a00:1", false)]
+    public void Addresses_where_clouds_tell_secrets_are_never_allowed(string address, bool isRefused) =>
+        Assert.Equal(isRefused, WebhookClient.IsRefused(IPAddress.Parse(address), allowsPrivate: true));
 
     [Theory]
     [InlineData(1, 1)]
     [InlineData(2, 2)]
-    [InlineData(17, 65_536)]
-    [InlineData(18, 86_400)]
-    [InlineData(1_000, 86_400)]
-    public void A_delay_is_anything_up_to_a_double_of_the_one_before_and_a_day(int failures, double most)
+    [InlineData(12, 2_048)]
+    [InlineData(13, 3_600)]
+    [InlineData(1_000, 3_600)]
+    public void A_delay_is_anything_up_to_a_double_of_the_one_before_and_an_hour(int failures, double most)
     {
         Assert.Equal(most, WebhookWorker.BackoffOf(failures, 1).TotalSeconds);
         Assert.Equal(most / 4, WebhookWorker.BackoffOf(failures, 0.25).TotalSeconds);
@@ -265,10 +349,10 @@ public sealed class WebhookRulesTests
         var now = DateTime.UtcNow;
 
         var failure = await client.SendAsync(
-            new WebhookOptions("shop", receiver.BaseAddress, new byte[24], [], true),
-            new EventAnswer("1-0-1", "webhook.test", now, Guid.Empty, 0, null, now, null, null), default);
+            new WebhookOptions("shop", receiver.BaseAddress, [new byte[24]], [], true),
+            new EventAnswer("1-0-1", null, "webhook.test", now, Guid.Empty, 0, null, now, null, null), default);
 
-        Assert.Contains("SSL", failure, StringComparison.Ordinal);
+        Assert.Contains("SSL", failure?.Reason, StringComparison.Ordinal);
         Assert.False(issuer.Pending());
     }
 
@@ -276,6 +360,9 @@ public sealed class WebhookRulesTests
     [InlineData("Url", "http://shop.example/hook")]
     [InlineData("Url", "/hook")]
     [InlineData("Url", null)]
+    [InlineData("Url", "https://user:c2hvcnQ@shop.example/hook")]
+    [InlineData("Url", "https://shop.example/hook#c2hvcnQ")]
+    [InlineData("Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_c2hvcnQ=")]
     [InlineData("Secret", "whsec_c2hvcnQ=")]
     [InlineData("Secret", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     [InlineData("Secret", null)]
@@ -296,4 +383,9 @@ public sealed class WebhookRulesTests
         Assert.DoesNotContain("c2hvcnQ", wrong.Message, StringComparison.Ordinal);
         Assert.Equal("/hook", TestSettings.Read(all[..2]).Webhooks[0].Url.AbsolutePath);
     }
+
+    [Fact]
+    public void A_name_may_be_written_in_any_case() => Assert.Equal("shop", TestSettings.Read(
+        ("Gateway:Webhooks:Shop:Url", "https://shop.example/hook"),
+        ("Gateway:Webhooks:SHOP:Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")).Webhooks[0].Name);
 }
