@@ -46,7 +46,8 @@ internal static class MigrateVerb
         var processors = restored ? ProcessorsOptions.Read(settings, SettlingOptions.Read(settings)).Names : [];
 
         await using var connections = LedgerSetup.Shared(
-            LedgerSetup.DataSource($"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}"),
+            LedgerSetup.DataSource(
+                $"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}", synchronousCommit: durable),
             TimeProvider.System);
         try
         {
@@ -58,7 +59,7 @@ internal static class MigrateVerb
             };
             if (restored)
             {
-                await using var batches = LedgerSetup.Connections(connectionString, 1);
+                await using var batches = LedgerSetup.Connections(connectionString, 1, durable);
                 report["epochs"] = await new LeaseStore(connections, connections, batches).DoubtAllAsync(processors);
             }
 
