@@ -54,7 +54,8 @@ internal static class MigrateVerb
         var processors = restored ? ProcessorsOptions.Read(settings, SettlingOptions.Read(settings)).Names : [];
 
         await using var connections = LedgerSetup.Shared(
-            LedgerSetup.DataSource($"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}"),
+            LedgerSetup.DataSource(
+                $"{connectionString};Multiplexing=false;Command Timeout={CommandSeconds}", synchronousCommit: durable),
             TimeProvider.System);
         try
         {
@@ -66,7 +67,7 @@ internal static class MigrateVerb
             };
             if (restored)
             {
-                await using var batches = LedgerSetup.Connections(connectionString, 1);
+                await using var batches = LedgerSetup.Connections(connectionString, 1, durable);
                 var leases = new LeaseStore(connections, connections, batches);
                 var known = await leases.ConfiguredAsync();
                 known.UnionWith(parsed.GetValue(Also) ?? []);

@@ -8,30 +8,45 @@ namespace PaymentGateway.Storage;
 /// </summary>
 /// <param name="pool">Plain connections, at least <paramref name="count"/>; disposed with this.</param>
 /// <param name="count">How many statements may be in flight; one more waits.</param>
-internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyncDisposable
+/// <param name="clock">Counts how long a connection is open and idle.</param>
+internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimeProvider clock) : IAsyncDisposable
 {
+    private const string PingSql = "SELECT 1";
+
+    // Within StoreTimeout, so that a client gets its answer over another connection.
+    private const int PingSeconds = 1;
+
+    // What ends meanwhile costs a batch its answer. What ended in a longer quiet time (the server was restarted, a NAT
+    // forgot the connection) must not, because nobody else would see it.
+    private static readonly TimeSpan TrustedFor = TimeSpan.FromSeconds(1);
+
+    // Its server process grows, and its host's name may mean another server now.
+    private static readonly TimeSpan Lifetime = TimeSpan.FromHours(1);
+
     private readonly SemaphoreSlim _permits = new(count);
-    private readonly Stack<NpgsqlConnection> _idle = new(count);
+    private readonly Stack<Kept> _idle = new(count);
 
     /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
-    /// <exception cref="NpgsqlException">The statement failed, or there was no connection.</exception>
+    /// <exception cref="NpgsqlException">
+    /// The statement failed, its outcome is unknown, or there was no connection.
+    /// </exception>
     public async Task<TResult> RunAsync<TArgs, TResult>(
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
     {
         await _permits.WaitAsync();
         try
         {
-            var connection = Take();
+            var taken = await TakeAsync();
             try
             {
                 // Opened here, because Dapper closes what it opens.
-                if (connection.State != ConnectionState.Open)
-                    await connection.OpenAsync();
-                return await statement(connection, args);
+                if (taken.Connection.State != ConnectionState.Open)
+                    await taken.Connection.OpenAsync();
+                return await MultiHost.RunAsync(taken.Connection, statement, args);
             }
             finally
             {
-                await ReturnAsync(connection);
+                await ReturnAsync(taken);
             }
         }
         finally
@@ -48,37 +63,66 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count) : IAsyn
         _permits.Dispose();
     }
 
-    private NpgsqlConnection Take()
+    private async ValueTask<Kept> TakeAsync()
     {
+        Kept last;
+        bool isKept;
         lock (_idle)
-            return _idle.TryPop(out var last) ? last : pool.CreateConnection();
+            isKept = _idle.TryPop(out last);
+        if (isKept && (clock.GetElapsedTime(last.UsedAt) <= TrustedFor || await AnswersAsync(last.Connection)))
+            return last;
+
+        if (isKept)
+            await DropAsync(last.Connection);
+        return new Kept(pool.CreateConnection(), clock.GetTimestamp(), UsedAt: 0);
     }
 
-    private async ValueTask ReturnAsync(NpgsqlConnection connection)
+    private static async Task<bool> AnswersAsync(NpgsqlConnection connection)
     {
-        if (connection.State == ConnectionState.Open)
+        try
         {
-            lock (_idle)
-                _idle.Push(connection);
-            return;
+            await using var ping = new NpgsqlCommand(PingSql, connection) { CommandTimeout = PingSeconds };
+            await ping.ExecuteNonQueryAsync();
+            return true;
         }
+        catch (NpgsqlException)
+        {
+            return false;
+        }
+    }
 
-        // Idle connections have probably broken too, and each would fail its next batch.
-        await connection.DisposeAsync();
+    private async ValueTask ReturnAsync(Kept taken)
+    {
+        if (taken.Connection.State != ConnectionState.Open)
+            await DropAsync(taken.Connection);
+        else if (clock.GetElapsedTime(taken.OpenedAt) > Lifetime)
+            await taken.Connection.DisposeAsync();
+        else
+            lock (_idle)
+                _idle.Push(taken with { UsedAt = clock.GetTimestamp() });
+    }
+
+    // Idle connections have probably broken too, and each would fail its next batch.
+    private async ValueTask DropAsync(NpgsqlConnection broken)
+    {
+        await broken.DisposeAsync();
         await DropIdleAsync();
         pool.Clear();
     }
 
     private async ValueTask DropIdleAsync()
     {
-        NpgsqlConnection[] dropped;
+        Kept[] dropped;
         lock (_idle)
         {
             dropped = [.. _idle];
             _idle.Clear();
         }
 
-        foreach (var connection in dropped)
-            await connection.DisposeAsync();
+        foreach (var kept in dropped)
+            await kept.Connection.DisposeAsync();
     }
+
+    /// <summary>A connection with monotonic timestamps of its start and its last statement's end.</summary>
+    private readonly record struct Kept(NpgsqlConnection Connection, long OpenedAt, long UsedAt);
 }

@@ -21,12 +21,40 @@ internal static partial class LedgerSetup
     // For all other statements, a purge's transaction among them.
     private const int SharedConnectionsMin = 2;
 
+    private const int LifetimeSeconds = 3_600;
+
+    // More often than a NAT forgets. Npgsql's own Keepalive would block the sockets' thread while a server is silent.
+    private const int TcpKeepAliveSeconds = 30;
+
+    // One that the connection string names stays.
+    private static readonly (string Name, string Value)[] Options =
+    [
+        ("statement_timeout", $"{StatementSecondsMax}s"),
+        // A frozen client would hold its locks.
+        ("idle_in_transaction_session_timeout", "30s"),
+        ("idle_session_timeout", "0"),
+        // Compiling takes longer than any statement.
+        ("jit", "off"),
+        // A plan made while a table has one page would scan it, and is kept while the table grows (KeptPlanTests).
+        // Every statement has its index.
+        ("enable_seqscan", "off"),
+        // Otherwise a plan sorts a whole backlog for one page of it, which looks cheaper in a large ledger.
+        ("enable_bitmapscan", "off"),
+    ];
+
+    // Last, so that the connection string cannot switch these off: Npgsql's quotes, the conflicts that statements
+    // expect, and the warning of a commit that no longer waits for the standby.
+    private const string FixedOptions =
+        @" -c standard_conforming_strings=on -c default_transaction_isolation=read\ committed"
+        + " -c client_min_messages=warning";
+
     public static void AddLedger(this IServiceCollection services, GatewayOptions options)
     {
         var (connectionString, durable, _, _) = options.Ledger;
         services.AddSingleton(provider =>
         {
-            var pool = DataSource(connectionString, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax);
+            var pool = DataSource(
+                connectionString, "shared", reserved: BatchConnectionsMax + LeaseConnectionsMax, durable);
             if (MultiHost.AreNamedIn(new NpgsqlConnectionStringBuilder(pool.ConnectionString)))
             {
                 if (!durable)
@@ -38,7 +66,8 @@ internal static partial class LedgerSetup
 
             return Shared(pool, provider.GetRequiredService<TimeProvider>());
         });
-        services.AddSingleton(_ => Connections(connectionString, BatchConnectionsMax));
+        services.AddSingleton(provider => Connections(
+            connectionString, BatchConnectionsMax, durable, provider.GetRequiredService<TimeProvider>()));
         services.AddKeyedSingleton(LeaseStore.Leases, (provider, _) => Leases(
             connectionString, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(provider => new SchemaSetup(
@@ -79,24 +108,23 @@ internal static partial class LedgerSetup
     {
         // 800 ms of 3 s: another renewal fits into the lease when a server process hangs.
         var answerWithin = leaseDuration * 4 / 15;
-        // -1, because nobody waits for the end of a statement that its caller has given up.
         var seconds = (int)answerWithin.TotalSeconds + 1;
         var pool = Plain(
-            $"{connectionString};Command Timeout={seconds};Cancellation Timeout=-1", "leases", LeaseConnectionsMax,
-            synchronousCommit: true);
+            $"{connectionString};Command Timeout={seconds}", "leases", LeaseConnectionsMax, synchronousCommit: true);
         return new SharedConnections(pool, answerWithin, clock);
     }
 
     /// <summary>Plain connections, whatever the connection string says of multiplexing.</summary>
     /// <exception cref="ConfigurationException">The connection string does not parse.</exception>
-    public static BatchConnections Connections(string connectionString, int count) =>
-        new(Plain(connectionString, "batches", count), count);
+    public static BatchConnections Connections(
+        string connectionString, int count, bool durable = false, TimeProvider? clock = null) =>
+        new(Plain(connectionString, "batches", count, durable), count, clock ?? TimeProvider.System);
 
     /// <summary>Makes a pool, with defaults for the limits that the connection string leaves out.</summary>
     /// <param name="connectionString">In Npgsql's form.</param>
     /// <param name="name">For the metrics.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
-    /// <param name="synchronousCommit">Whether a commit waits until a crash cannot undo it.</param>
+    /// <param name="synchronousCommit">Whether a commit waits until neither a crash nor a failover can undo it.</param>
     /// <exception cref="ConfigurationException">The string does not parse, or allows too few connections.</exception>
     public static NpgsqlDataSource DataSource(
         string connectionString, string name = "shared", int reserved = 0, bool synchronousCommit = false)
@@ -125,20 +153,31 @@ internal static partial class LedgerSetup
                 settings.AutoPrepareMinUsages = 2;
             if (!settings.ShouldSerialize("Application Name"))
                 settings.ApplicationName = "payment-gateway";
-            AddOption(settings, "statement_timeout", $"{StatementSecondsMax}s");
-            // A plan made while a table has one page would scan it, and is kept while the table grows (KeptPlanTests).
-            // Every statement has its index.
-            AddOption(settings, "enable_seqscan", "off");
-            // Otherwise a plan sorts a whole backlog for one page of it, which looks cheaper in a large ledger.
-            AddOption(settings, "enable_bitmapscan", "off");
-            // The last option counts, so the connection string cannot switch off this, nor the wait for the standby.
-            if (synchronousCommit || several)
+            if (!settings.ShouldSerialize("Connection Lifetime"))
+                settings.ConnectionLifetime = LifetimeSeconds;
+            // A Unix socket takes no option of TCP.
+            if (!settings.ShouldSerialize("TCP Keepalive Time") && settings.Host is [not ('/' or '@'), ..])
+                settings.TcpKeepAliveTime = TcpKeepAliveSeconds;
+            foreach (var (option, value) in Options)
+                if (settings.Options?.Contains($"{option}=", StringComparison.Ordinal) != true)
+                    settings.Options = $"{settings.Options} -c {option}={value}".TrimStart();
+            settings.Options += FixedOptions;
+            synchronousCommit |= several;
+            if (synchronousCommit)
+            {
                 settings.Options += " -c synchronous_commit=on";
+                // A commit whose wait for the standby is cancelled looks done, so nobody reads the answer after that.
+                settings.CancellationTimeout = -1;
+            }
 
             var builder = new NpgsqlSlimDataSourceBuilder(settings.ConnectionString) { Name = name };
             builder.EnableArrays();
             builder.EnableTransportSecurity();
-            return several ? MultiHost.Build(builder) : builder.Build();
+            if (synchronousCommit)
+                MultiHost.BeginWithCommit(builder);
+            return several
+                ? builder.BuildMultiHost().WithTargetSession(TargetSessionAttributes.ReadWrite)
+                : builder.Build();
         }
         catch (ArgumentException wrong)
         {
@@ -151,13 +190,6 @@ internal static partial class LedgerSetup
         DataSource(
             $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}", name,
             synchronousCommit: synchronousCommit);
-
-    // An option of the connection string stays.
-    private static void AddOption(NpgsqlConnectionStringBuilder settings, string name, string value)
-    {
-        if (settings.Options?.Contains(name, StringComparison.Ordinal) != true)
-            settings.Options = $"{settings.Options} -c {name}={value}".TrimStart();
-    }
 
     private static partial class Log
     {

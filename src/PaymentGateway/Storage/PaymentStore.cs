@@ -45,15 +45,15 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
-    private const string FindSql = """
+    private const string FindSql = $"""
         SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover FROM payments
-        WHERE correlation_id = ANY(@Ids)
+        WHERE correlation_id = ANY(@Ids) AND {MultiHost.IsCommitted}
         """;
 
     private const string UnsettledPageSql = $"""
         SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover FROM payments
         WHERE owner_epoch = @OwnerEpoch AND handover = {Sql.AsAccepted}
-          AND accepted_at >= @From AND accepted_at <= @To AND {IsUnsettled}
+          AND accepted_at >= @From AND accepted_at <= @To AND {IsUnsettled} AND {MultiHost.IsCommitted}
         ORDER BY accepted_at LIMIT @Limit
         """;
 
@@ -90,13 +90,17 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         return await FindAsync(kept.Ids);
     }
 
-    public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
-        shared.ListAsync(db => db.QueryAsync<StoredPayment>(
-            FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout));
+    public Task<List<StoredPayment>> FindAsync(Guid[] ids) => RowReading.RunAsync(() => batches.RunAsync(
+        static async (db, ids) => (await db.QueryAsync<StoredPayment>(
+            FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout)).AsList(),
+        ids));
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
-    public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
-        shared.ListAsync(db => db.QueryAsync<StoredPayment>(UnsettledPageSql, page, commandTimeout: db.CommandTimeout));
+    public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) => RowReading.RunAsync(
+        () => batches.RunAsync(
+            static async (db, page) => (await db.QueryAsync<StoredPayment>(
+                UnsettledPageSql, page, commandTimeout: db.CommandTimeout)).AsList(),
+            page));
 }
 
 internal sealed record StoreArgs(

@@ -170,7 +170,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         // break between two statements.
         var pool = LedgerSetup.DataSource(
             $"{options.Ledger.ConnectionString};Multiplexing=false;Pooling=false;Cancellation Timeout=-1;Keepalive=0",
-            "reconciliation");
+            "reconciliation", synchronousCommit: options.Ledger.Durable);
         var store = new ReconciliationStore(pool, pool.CreateConnection());
         try
         {

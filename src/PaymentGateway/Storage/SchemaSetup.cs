@@ -39,7 +39,7 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
     /// <exception cref="DbException">With LockNotAvailable a table was in use all the time.</exception>
     public async Task<IReadOnlyList<Migration>> EnsureAsync()
     {
-        var state = await shared.RunAsync(db => SchemaState.ReadAsync(db));
+        var state = await StateAsync();
         if (durable && state.SwitchedOff.Length > 0)
             throw new ConfigurationException(
                 "Gateway__Storage__Profile",
@@ -60,6 +60,23 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
             }
 
         return applied;
+    }
+
+    private async Task<SchemaState> StateAsync()
+    {
+        try
+        {
+            var state = await shared.RunAsync(db => SchemaState.ReadAsync(db));
+            return state.IsPooled ? throw Pooled("drops") : state;
+        }
+        catch (PostgresException refused) when (
+            refused.MessageText.Contains("startup parameter", StringComparison.Ordinal))
+        {
+            throw Pooled("refuses");
+        }
+
+        static ConfigurationException Pooled(string does) => Wrong(
+            $"names a pooler, such as PgBouncer, that {does} the settings of a connection (name PostgreSQL itself)");
     }
 
     /// <summary>Whether a statement failed because the server has other tables now.</summary>
@@ -183,9 +200,11 @@ internal sealed record Migration(int Version, string Name, string Sql)
 
 /// <summary>
 /// Counts of our tables: schema_version, the others, logged ones that the unlogged profile has UNLOGGED, and UNLOGGED
-/// ones. SwitchedOff lists the server's safety settings that are off.
+/// ones. SwitchedOff lists the server's safety settings that are off. IsPooled: the settings of the connection did not
+/// arrive.
 /// </summary>
-internal sealed record SchemaState(long Versioned, long Tables, long Logged, long Unlogged, string SwitchedOff)
+internal sealed record SchemaState(
+    long Versioned, long Tables, long Logged, long Unlogged, string SwitchedOff, bool IsPooled)
 {
     private const string Sql = """
         SELECT count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
@@ -195,7 +214,8 @@ internal sealed record SchemaState(long Versioned, long Tables, long Logged, lon
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
-                WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off') AS switched_off
+                WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off') AS switched_off,
+               (SELECT source <> 'client' FROM pg_settings WHERE name = 'client_min_messages') AS is_pooled
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health', 'processors', 'schema_version', 'doubts', 'watching',

@@ -28,7 +28,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         """;
 
     // Looks payments up by id, because the kept plan of a join with the outcomes may scan the table. An outcome without
-    // its payment, or with one of another acceptance, was purged.
+    // its payment, or with one of another acceptance, was purged. Where nothing is new, nothing is written.
     private const string RecordSql = $"""
         WITH locked_first AS (SELECT 1 FROM payments), known AS (
             SELECT outcome.*
@@ -46,7 +46,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         ), changes AS (
             SELECT processor, requested_at, 1 AS requests, amount_cents AS cents FROM recorded WHERE {IsUncounted}
         ), added AS ({AddTotals})
-        SELECT count(*) FROM known
+        SELECT count(*) FROM known WHERE EXISTS (SELECT 1 FROM recorded) OR {MultiHost.IsCommitted}
         """;
 
     // A row without a name says that payments of a raw part are deleted in this snapshot.

@@ -53,7 +53,7 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
     private async Task<TResult> WorkAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> work)
     {
         await using var connection = pool.CreateConnection();
-        return await work(connection);
+        return await MultiHost.RunAsync(connection, static (db, work) => work(db), work);
     }
 }
 

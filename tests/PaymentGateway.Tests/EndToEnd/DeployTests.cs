@@ -102,23 +102,11 @@ public sealed class DeployTests : IAsyncLifetime
     [PostgresFact]
     public async Task A_standby_replicates_with_the_settings_of_the_page()
     {
-        var standby = Path.Combine(_server.Directory, "standby");
-        await RunAsync("pg_basebackup", "-R", "-h", _server.Directory, "-U", "postgres", "-D", standby);
-        // The limits of the tests' server, which a standby must have, too.
-        await RunAsync(
-            "pg_ctl", "start", "-w", "-D", standby, "-l", $"{standby}.log", "-o",
-            $"-k {_server.Directory} -p 5433 -c listen_addresses= -c max_connections=100 "
-            + "-c max_prepared_transactions=4");
+        await MakeStandbyAsync();
+        await StartStandbyAsync();
         try
         {
-            await _server.ExecuteAsync("ALTER SYSTEM SET synchronous_standby_names = '*'");
-            await _server.ExecuteAsync("SELECT pg_reload_conf()");
-            await using var primary = await Statements.OpenAsync(_server.ConnectionString("postgres"));
-            await Eventually.HoldsAsync(
-                () => primary.ScalarAsync<bool>(
-                    "SELECT EXISTS (SELECT FROM pg_stat_replication "
-                    + "WHERE state = 'streaming' AND sync_state = 'sync')"),
-                "commits wait for the standby");
+            await CommitsWaitAsync();
 
             await _server.ExecuteAsync("CREATE TABLE proof (id integer)");
 
@@ -129,8 +117,75 @@ public sealed class DeployTests : IAsyncLifetime
         }
         finally
         {
-            await RunAsync("pg_ctl", "stop", "-m", "immediate", "-D", standby);
+            await StopStandbyAsync();
         }
+    }
+
+    // A name that means the primary, then the promoted standby: of a service of Kubernetes, HAProxy or a virtual IP.
+    [GatewaySystemFact]
+    public async Task After_a_failover_behind_one_name_nothing_acknowledged_is_lost_and_nobody_is_charged_twice()
+    {
+        await _server.ExecuteAsync("CREATE DATABASE gateway");
+        await MakeStandbyAsync();
+        await StartStandbyAsync();
+        await CommitsWaitAsync();
+        var port = 5432;
+        await using var name = new Relay(
+            SocketIn(_folder.FullName, port), () => SocketIn(_server.Directory, Volatile.Read(ref port)));
+        await using var system = await GatewaySystem.UpAsync(
+            ("LEDGER", $"Host={_folder.FullName};Username=postgres;Database=gateway;Multiplexing=true"),
+            ("PROFILE", "durable"));
+        var ledger = new LoadLedger();
+        await LoadDriver.RunAtRateAsync(system.Client, ledger, perSecond: 50, TimeSpan.FromSeconds(2));
+        ledger.NoClientSawAnError();
+
+        // Clients repeat what was not acknowledged, for longer than a statement's time limit of 6 s.
+        await StopStandbyAsync();
+        var repeated = LoadDriver.RunAtRateAsync(
+            system.Client, ledger, perSecond: 20, TimeSpan.FromSeconds(2), new LoadRetry(60, TimeSpan.FromMilliseconds(300)));
+        await Task.WhenAny(repeated, Task.Delay(TimeSpan.FromSeconds(12)));
+        await _server.CrashAsync();
+        await StartStandbyAsync();
+        await RunAsync("pg_ctl", "promote", "-w", "-D", Standby);
+        Volatile.Write(ref port, 5433);
+        try
+        {
+            await repeated;
+            await LedgerCheck.AgreesAsync(system, ledger);
+            Assert.Equal(ledger.Count, ledger.Acknowledged);
+        }
+        finally
+        {
+            await StopStandbyAsync();
+        }
+    }
+
+    private string Standby => Path.Combine(_server.Directory, "standby");
+
+    private static UnixDomainSocketEndPoint SocketIn(string directory, int port) =>
+        new(Path.Combine(directory, string.Create(CultureInfo.InvariantCulture, $".s.PGSQL.{port}")));
+
+    private Task MakeStandbyAsync() =>
+        RunAsync("pg_basebackup", "-R", "-h", _server.Directory, "-U", "postgres", "-D", Standby);
+
+    // With the limits of the tests' server, which a standby must have, too.
+    private Task StartStandbyAsync() => RunAsync(
+        "pg_ctl", "start", "-w", "-D", Standby, "-l", $"{Standby}.log", "-o",
+        $"-k {_server.Directory} -p 5433 -c listen_addresses= -c max_connections=100 "
+        + "-c max_prepared_transactions=4");
+
+    private Task StopStandbyAsync() => RunAsync("pg_ctl", "stop", "-m", "immediate", "-D", Standby);
+
+    private async Task CommitsWaitAsync()
+    {
+        await _server.ExecuteAsync("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        await _server.ExecuteAsync("SELECT pg_reload_conf()");
+        await using var primary = await Statements.OpenAsync(_server.ConnectionString("postgres"));
+        await Eventually.HoldsAsync(
+            () => primary.ScalarAsync<bool>(
+                "SELECT EXISTS (SELECT FROM pg_stat_replication "
+                + "WHERE state = 'streaming' AND sync_state = 'sync')"),
+            "commits wait for the standby");
     }
 
     private static string BlockWith(string setting) => Block.Matches(Page).Select(block => block.Value)

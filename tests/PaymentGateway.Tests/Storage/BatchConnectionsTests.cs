@@ -33,6 +33,39 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         Assert.Empty(after.Intersect(processes));
     }
 
+    // A restart of PostgreSQL in a quiet minute, or its idle_session_timeout.
+    [PostgresFact]
+    public async Task A_connection_that_ended_in_a_quiet_time_fails_no_statement()
+    {
+        await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
+        var processes = await OpenAllAsync(connections, 3);
+        foreach (var process in processes)
+            await database.ExecuteAsync($"SELECT pg_terminate_backend({process}, 5000)");
+
+        await Task.Delay(1_100);
+        var after = await OpenAllAsync(connections, 3);
+
+        Assert.Empty(after.Intersect(processes));
+    }
+
+    // A NAT or a balancer: nothing says that the connection is gone.
+    [PostgresFact]
+    public async Task A_connection_that_was_forgotten_in_a_quiet_time_costs_a_second()
+    {
+        var directory = Directory.CreateTempSubdirectory("payment-gateway-tests.");
+        await using var relay = Relay.ToPostgres(directory.FullName, () => database.Server.Directory);
+        await using var connections = LedgerSetup.Connections(
+            database.ConnectionString.Replace(database.Server.Directory, directory.FullName, StringComparison.Ordinal), 3);
+        var processes = await OpenAllAsync(connections, 3);
+        relay.Forget();
+
+        await Task.Delay(1_100);
+        var after = await connections.RunAsync(ProcessAsync, Ask).WaitAsync(TimeSpan.FromSeconds(4));
+
+        Assert.DoesNotContain(after, processes);
+        directory.Delete(recursive: true);
+    }
+
     [PostgresFact]
     public async Task A_statement_that_the_server_refuses_keeps_the_connection()
     {

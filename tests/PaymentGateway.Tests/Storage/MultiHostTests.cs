@@ -1,8 +1,8 @@
 namespace PaymentGateway.Tests.Storage;
 
-/// <summary>A commit that only one server has, on a ledger that names several hosts.</summary>
+/// <summary>A commit that only one server has, on a ledger that names one host or several.</summary>
 public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database)
-    : IClassFixture<MultiHostTests.DurableServerDatabase>
+    : IClassFixture<MultiHostTests.DurableServerDatabase>, IAsyncLifetime
 {
     private const string CommitSql = "SELECT pg_logical_emit_message(true, 'test', '')";
 
@@ -10,11 +10,22 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         database.Server.Directory, $"{database.Server.Directory},{database.Server.Directory}",
         StringComparison.Ordinal);
 
+    public Task InitializeAsync() => Task.CompletedTask;
+
+    public Task DisposeAsync() => database.Server is null
+        ? Task.CompletedTask : SetStandbyAsync("RESET synchronous_standby_names");
+
+    private string OneHost => database.ConnectionString;
+
+    private NpgsqlDataSource Source() => LedgerSetup.DataSource(OneHost, synchronousCommit: true);
+
+    private BatchConnections Connections(int count) => LedgerSetup.Connections(OneHost, count, durable: true);
+
     [PostgresFact]
     public async Task What_a_crash_left_on_one_server_does_not_count_before_its_standby_has_it()
     {
         await using var shared = LedgerSetup.Shared(LedgerSetup.DataSource(MultiHost), TimeProvider.System);
-        await using var batches = LedgerSetup.Connections(MultiHost, 1);
+        await using var batches = LedgerSetup.Connections(MultiHost, 2);
         var ledger = new SettlementLedger(shared, batches);
         var stored = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
         await new PaymentStore(shared, batches).StoreAsync(stored);
@@ -27,7 +38,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         await database.StartAgainAsync();
 
         // There for whoever asks, and gone if the standby is promoted now.
-        Assert.Equal(3, await database.ScalarAsync<long>("SELECT count(*) FROM settlements"));
+        await StoredAsync(stored, "settlements");
         var again = ledger.RecordAsync(Batches.ToRecord(stored));
         var found = new PaymentStore(shared, batches).FindAsync(stored.Ids);
         await await Task.WhenAny(WaitForStandbyAsync(2), again, found);
@@ -38,6 +49,100 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         Assert.Equal(3, (await found).Count);
     }
 
+    // An operator's pg_cancel_backend ends the wait, and PostgreSQL reports success with a warning.
+    [PostgresFact]
+    public async Task A_statement_whose_wait_for_the_standby_is_cancelled_is_not_told_as_done()
+    {
+        await using var shared = LedgerSetup.Shared(Source(), TimeProvider.System);
+        await using var batches = Connections(4);
+        await using var leases = LedgerSetup.Leases(OneHost, TimeSpan.FromMinutes(5), TimeProvider.System);
+        var (payments, ledger) = (new PaymentStore(shared, batches), new SettlementLedger(shared, batches));
+        var epoch = await database.OpenEpochAsync();
+        var settled = Batches.ToStore(Batches.SortedIds(3), epoch);
+        var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
+        await payments.StoreAsync(settled);
+        await OpenTwoAsync(batches);
+        var renewal = new LeaseStore(leases, shared, batches);
+        await renewal.CloseAsync(-1);
+
+        await StandbyIsMissedAsync();
+        Task[] waiting =
+        [
+            payments.StoreAsync(added), ledger.RecordAsync(Batches.ToRecord(settled)), renewal.CloseAsync(epoch),
+        ];
+        await WaitForStandbyAsync(4);
+        foreach (var cancelled in new[] { "INSERT INTO payments", "INTO settlements", "SET closed_at" })
+            Assert.Equal(1, await CancelAsync(cancelled));
+
+        foreach (var cancelled in waiting)
+            Assert.Contains(
+                "may be undone", (await Assert.ThrowsAsync<NpgsqlException>(() => cancelled)).Message,
+                StringComparison.Ordinal);
+    }
+
+    // Whatever ended the first statement: Npgsql's time limit, an operator, a crash.
+    [PostgresTheory]
+    [InlineData("a known payment")]
+    [InlineData("an outcome")]
+    [InlineData("a page of the backlog")]
+    public async Task What_is_found_instead_of_written_counts_only_once_the_standby_has_it(string what)
+    {
+        await using var shared = LedgerSetup.Shared(Source(), TimeProvider.System);
+        await using var batches = Connections(4);
+        var (payments, ledger) = (new PaymentStore(shared, batches), new SettlementLedger(shared, batches));
+        var epoch = await database.OpenEpochAsync();
+        var settled = Batches.ToStore(Batches.SortedIds(3), epoch);
+        var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
+        await payments.StoreAsync(settled);
+        await OpenTwoAsync(batches);
+
+        await StandbyIsMissedAsync();
+        Task[] lost = [payments.StoreAsync(added), ledger.RecordAsync(Batches.ToRecord(settled))];
+        await WaitForStandbyAsync(3);
+        await database.ExecuteAsync(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' "
+            + "AND query LIKE '%INTO%'");
+        foreach (var one in lost)
+            await Assert.ThrowsAnyAsync<NpgsqlException>(() => one);
+        await StoredAsync(added);
+        await StoredAsync(settled, "settlements");
+
+        Func<Task<long>> find = what switch
+        {
+            "a known payment" => async () => (await payments.FindAsync(added.Ids)).Count,
+            "an outcome" => () => ledger.RecordAsync(Batches.ToRecord(settled)),
+            _ => async () => (await payments.UnsettledPageAsync(
+                new UnsettledPageArgs(epoch, added.AcceptedAts[0], added.AcceptedAts[^1], 100))).Count,
+        };
+        var found = find();
+        await await Task.WhenAny(WaitForStandbyAsync(2), found);
+        Assert.False(found.IsCompleted, $"{what}, from one server alone");
+
+        await SetStandbyAsync("RESET synchronous_standby_names");
+        Assert.Equal(3, await found);
+    }
+
+    [PostgresFact]
+    public async Task A_new_payment_and_a_new_outcome_are_one_commit_each()
+    {
+        await using var shared = LedgerSetup.Shared(Source(), TimeProvider.System);
+        await using var batches = Connections(1);
+        var (payments, ledger) = (new PaymentStore(shared, batches), new SettlementLedger(shared, batches));
+        var batch = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
+        await payments.FindAsync(batch.Ids);
+
+        await database.ExecuteAsync("CREATE EXTENSION pg_walinspect");
+        var before = await database.ScalarAsync<string>("SELECT pg_current_wal_insert_lsn()::text");
+        await payments.StoreAsync(batch);
+        await ledger.RecordAsync(Batches.ToRecord(batch));
+
+        var messages = await database.ScalarAsync<long>($"""
+            SELECT count(*) FROM pg_get_wal_records_info_till_end_of_wal('{before}')
+            WHERE resource_manager = 'LogicalMessage'
+            """);
+        Assert.Equal(0, messages);
+    }
+
     [PostgresFact]
     public async Task A_commit_that_no_longer_waits_for_the_standby_is_not_told_as_done()
     {
@@ -45,18 +150,11 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         await using var open = LedgerSetup.DataSource(impatient);
         await using var connection = await open.OpenConnectionAsync();
         await StandbyIsMissedAsync();
-        try
-        {
-            await Assert.ThrowsAnyAsync<NpgsqlException>(() => connection.ExecuteAsync(CommitSql));
+        await Assert.ThrowsAnyAsync<NpgsqlException>(() => connection.ExecuteAsync(CommitSql));
 
-            // Its first statement is such a commit.
-            await using var another = LedgerSetup.DataSource(impatient);
-            await Assert.ThrowsAnyAsync<NpgsqlException>(async () => await another.OpenConnectionAsync());
-        }
-        finally
-        {
-            await SetStandbyAsync("RESET synchronous_standby_names");
-        }
+        // Its first statement is such a commit.
+        await using var another = LedgerSetup.DataSource(impatient);
+        await Assert.ThrowsAnyAsync<NpgsqlException>(async () => await another.OpenConnectionAsync());
     }
 
     [PostgresTheory]
@@ -65,10 +163,14 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
     [InlineData("remote_write")]
     public async Task Commits_wait_for_the_standby_whatever_the_connection_string_says(string setting)
     {
-        await using var source = LedgerSetup.DataSource($"{MultiHost};Options=-c synchronous_commit={setting}");
-        await using var shown = source.CreateCommand("SHOW synchronous_commit");
+        foreach (var hosts in new[] { OneHost, MultiHost, $"{OneHost};Multiplexing=true" })
+        {
+            await using var source = LedgerSetup.DataSource(
+                $"{hosts};Options=-c synchronous_commit={setting}", synchronousCommit: true);
+            await using var shown = source.CreateCommand("SHOW synchronous_commit");
 
-        Assert.Equal("on", await shown.ExecuteScalarAsync());
+            Assert.Equal("on", await shown.ExecuteScalarAsync());
+        }
     }
 
     /// <summary>Ends with the first commit that waits for a standby that there is not.</summary>
@@ -86,6 +188,19 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
             },
             "a commit waits for a standby");
     }
+
+    // A new connection would begin with a commit, and wait itself.
+    private static Task OpenTwoAsync(BatchConnections batches) => batches.RunAsync(
+        static (_, batches) => batches.RunAsync(static (db, sql) => db.ExecuteAsync(sql), "SELECT 1"), batches);
+
+    private Task StoredAsync(StoreArgs batch, string table = "payments") => Eventually.HoldsAsync(
+        async () => await database.ScalarAsync<long>(
+            $"SELECT count(*) FROM {table} WHERE correlation_id = '{batch.Ids[0]}'") == 1,
+        "whoever asks sees the row that one server has");
+
+    private Task<long> CancelAsync(string query) => database.ScalarAsync<long>(
+        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity "
+        + $"WHERE wait_event = 'SyncRep' AND query LIKE '%{query}%'");
 
     private static async Task CommitAsync(NpgsqlDataSource source)
     {

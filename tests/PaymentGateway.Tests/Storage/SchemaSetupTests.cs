@@ -45,7 +45,6 @@ public sealed class SchemaSetupTests() : OwnDatabase(new EmptyDurableDatabase())
     [PostgresTheory]
     [InlineData("fsync")]
     [InlineData("full_page_writes")]
-    [InlineData("synchronous_commit")]
     public async Task The_durable_profile_on_a_server_that_may_lose_commits_is_a_wrong_setting(string setting)
     {
         await SetAsync($"SET {setting} = off", setting, "off");

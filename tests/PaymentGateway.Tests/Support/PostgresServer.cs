@@ -31,7 +31,7 @@ public sealed class PostgresServer : IAsyncDisposable
           cat "$dir/log" >&2
           exit 1
         }
-        cat "$conf" >"$dir/data/postgresql.conf"
+        [ -z "$conf" ] || cat "$conf" >"$dir/data/postgresql.conf"
         # Tests crash the server and not the machine, so what it has written stays without fsync.
         [ -n "$more" ] && cat "$more" >"$dir/data/durable.conf" || echo fsync=off >"$dir/data/durable.conf"
         echo "$dir"
@@ -72,14 +72,13 @@ public sealed class PostgresServer : IAsyncDisposable
 
     /// <param name="listen">An address for TCP beside the socket, at PostgreSQL's own port.</param>
     /// <param name="more">A file with further settings.</param>
-    public static async Task<PostgresServer> StartAsync(bool durable = false, string listen = "", string? more = null)
-    {
-        var server = new PostgresServer(await ServerScript.StartAsync(
-            "-c", Watch, "bash", Binaries!, Repository.PathOf("postgres", "postgresql.conf"),
-            more ?? (durable ? Repository.PathOf("postgres", "durable.conf") : ""), listen));
-        await server.StartAgainAsync();
-        return server;
-    }
+    public static Task<PostgresServer> StartAsync(bool durable = false, string listen = "", string? more = null) =>
+        StartAsync(
+            Repository.PathOf("postgres", "postgresql.conf"),
+            more ?? (durable ? Repository.PathOf("postgres", "durable.conf") : ""), listen);
+
+    /// <summary>One with the settings that initdb writes.</summary>
+    public static Task<PostgresServer> StartWithDefaultsAsync() => StartAsync("", "", "");
 
     /// <summary>Copies the database "tables", which has those of the unlogged profile and no rows.</summary>
     public async Task CopyTablesAsync(string database)
@@ -126,6 +125,14 @@ public sealed class PostgresServer : IAsyncDisposable
     }
 
     public ValueTask DisposeAsync() => _script.DisposeAsync();
+
+    private static async Task<PostgresServer> StartAsync(string settings, string more, string listen)
+    {
+        var server = new PostgresServer(
+            await ServerScript.StartAsync("-c", Watch, "bash", Binaries!, settings, more, listen));
+        await server.StartAgainAsync();
+        return server;
+    }
 
     private async Task CreateTablesAsync()
     {

@@ -77,6 +77,13 @@ public sealed class Relay : IAsyncDisposable
                 Reset(pair);
     }
 
+    /// <summary>As a NAT does: connections that exist pass nothing more, and nobody is told; new ones pass.</summary>
+    public void Forget()
+    {
+        foreach (var (pair, _) in _pairs)
+            pair.IsForgotten = true;
+    }
+
     public void Heal() => Set(RelayFault.None);
 
     public async ValueTask DisposeAsync()
@@ -171,6 +178,14 @@ public sealed class Relay : IAsyncDisposable
                 await until.WaitAsync(_ending.Token);
             }
 
+            if (pair.IsForgotten)
+            {
+                Interlocked.Add(ref _dropped, count);
+                if (count == 0)
+                    return;
+                continue;
+            }
+
             if (count == 0)
             {
                 if (!now.IsHalfOpen)
@@ -221,6 +236,7 @@ public sealed class Relay : IAsyncDisposable
     private sealed class Pair(Socket client) : IDisposable
     {
         private volatile bool _hasHole;
+        private volatile bool _isForgotten;
 
         public Socket? Server { get; set; }
 
@@ -228,6 +244,12 @@ public sealed class Relay : IAsyncDisposable
         {
             get => _hasHole;
             set => _hasHole = value;
+        }
+
+        public bool IsForgotten
+        {
+            get => _isForgotten;
+            set => _isForgotten = value;
         }
 
         /// <summary>Without lingering: the peers see a reset and not a polite end.</summary>
