@@ -20,8 +20,8 @@ namespace PaymentGateway.Hosting;
 internal static class StageSetup
 {
     /// <summary>
-    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, intake, worker, doubts,
-    /// writer, lease.
+    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, intake,
+    /// worker, doubts, writer, lease.
     /// </summary>
     public static void AddStages(
         this IServiceCollection services, GatewayOptions options, InstanceLock instance, TimeProvider clock)
@@ -84,6 +84,7 @@ internal static class StageSetup
         services.AddSingleton<SharedFactsReader>();
         services.AddSingleton(provider => new OverviewBuilder(
             options, instance.Identity, provider.GetRequiredService<InstanceReader>().Bounds));
+        services.AddHostedService<ReadingPublisher>();
         services.AddHostedService<HealthMonitor>();
         services.AddHostedService<DoubtPublisher>();
         services.AddHostedService<DoubtResolver>();
