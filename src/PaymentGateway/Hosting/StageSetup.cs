@@ -20,7 +20,7 @@ namespace PaymentGateway.Hosting;
 internal static class StageSetup
 {
     /// <summary>
-    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, intake,
+    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, detached tasks, intake,
     /// worker, doubts, writer, lease.
     /// </summary>
     public static void AddStages(
@@ -37,6 +37,7 @@ internal static class StageSetup
         services.AddSingleton(StageGauges.CreateMetrics);
         services.AddSingleton<MetricListener>();
         services.AddSingleton<InstanceReader>();
+        services.AddSingleton<DetachedTasks>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);
@@ -93,5 +94,6 @@ internal static class StageSetup
         services.AddHostedService<RetentionSweep>();
         services.AddHostedService(provider => provider.GetRequiredService<WebhookWorker>());
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
+        services.AddHostedService(provider => provider.GetRequiredService<DetachedTasks>());
     }
 }
