@@ -1,7 +1,7 @@
 -- For Citus, by an operator, once, on the coordinator, after `PaymentGateway migrate` and before the first payment, in
 -- the durable profile. docs/scaling.md says what was tried and what was not. Everything that is not named here stays
--- on the coordinator: leases, health, totals, operators' actions, the list of versions. Few shards, because many
--- statements ask all of them.
+-- on the coordinator: leases and open epochs, health, totals, operators' actions, the list of versions. Few shards,
+-- because many statements ask all of them.
 SELECT create_distributed_table('payments', 'correlation_id', shard_count => 4);
 
 SELECT create_distributed_table('settlements', 'correlation_id', colocate_with => 'payments');

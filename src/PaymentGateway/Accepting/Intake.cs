@@ -1,10 +1,13 @@
+using PaymentGateway.Telemetry;
+
 namespace PaymentGateway.Accepting;
 
 /// <summary>
 /// Accepts payments by group commit: payments that arrive during an INSERT share the next one. A slow INSERT does not
 /// block the next. Safe from any thread.
 /// </summary>
-internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimeProvider clock) : IHostedService
+internal sealed class Intake(
+    IntakeWriter writer, DetachedTasks detached, IntakeOptions options, TimeProvider clock) : IHostedService
 {
     // After a batch of this size the next INSERT lingers, because a larger INSERT costs less per payment
     // (docs/decisions/0010-one-insert-for-many-payments.md).
@@ -58,7 +61,7 @@ internal sealed class Intake(IntakeWriter writer, IntakeOptions options, TimePro
             _isStoring = true;
         }
 
-        _ = StoreWaitingAsync();
+        detached.Add(StoreWaitingAsync());
         return acceptance.Task;
     }
 

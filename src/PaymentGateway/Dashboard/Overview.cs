@@ -33,7 +33,7 @@ internal sealed record ProcessorView(
 /// <summary>Money is text, because a script would lose digits.</summary>
 internal sealed record SettledView(long Payments, string Amount, string Fees, decimal FeeRate);
 
-/// <summary>One instance; a silent one's lease has expired.</summary>
+/// <summary>One instance; a silent one has written no reading for as long as a lease lasts.</summary>
 internal sealed record InstanceView(int Epoch, double AgeSeconds, bool IsSilent, InstanceReading Reading);
 
 internal sealed record WebhookView(string Name, double Seconds, string? Failure);

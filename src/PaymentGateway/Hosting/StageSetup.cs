@@ -20,8 +20,8 @@ namespace PaymentGateway.Hosting;
 internal static class StageSetup
 {
     /// <summary>
-    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, intake, worker, doubts,
-    /// writer, lease.
+    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, detached tasks, intake,
+    /// worker, doubts, writer, lease.
     /// </summary>
     public static void AddStages(
         this IServiceCollection services, GatewayOptions options, InstanceLock instance, TimeProvider clock)
@@ -37,6 +37,7 @@ internal static class StageSetup
         services.AddSingleton(StageGauges.CreateMetrics);
         services.AddSingleton<MetricListener>();
         services.AddSingleton<InstanceReader>();
+        services.AddSingleton<DetachedTasks>();
         services.AddSingleton(options.Intake);
         services.AddSingleton(options.Routing);
         services.AddSingleton(options.Settling);
@@ -84,6 +85,7 @@ internal static class StageSetup
         services.AddSingleton<SharedFactsReader>();
         services.AddSingleton(provider => new OverviewBuilder(
             options, instance.Identity, provider.GetRequiredService<InstanceReader>().Bounds));
+        services.AddHostedService<ReadingPublisher>();
         services.AddHostedService<HealthMonitor>();
         services.AddHostedService<DoubtPublisher>();
         services.AddHostedService<DoubtResolver>();
@@ -92,5 +94,6 @@ internal static class StageSetup
         services.AddHostedService<RetentionSweep>();
         services.AddHostedService(provider => provider.GetRequiredService<WebhookWorker>());
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
+        services.AddHostedService(provider => provider.GetRequiredService<DetachedTasks>());
     }
 }

@@ -1,12 +1,11 @@
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 
 /// <summary>Opens, renews, gives up and releases this instance's epochs.</summary>
 internal sealed class InstanceEpochs(
     LeaseStore leases, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
-    UnsettledPayments unsettled, InstanceReader reader, GatewayOptions options)
+    UnsettledPayments unsettled, GatewayOptions options)
 {
     /// <summary>Begins an epoch, which may use the cheapest processor.</summary>
     /// <exception cref="ConfigurationException">
@@ -63,7 +62,7 @@ internal sealed class InstanceEpochs(
         var epoch = lease.Epoch;
         var row = await leases.RenewAsync(new RenewalArgs(
             epoch, options.Leasing.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
-            instance.ProvenTerminated, closeExpired, used.Bits, reader.Read().ToJson()));
+            instance.ProvenTerminated, closeExpired, used.Bits));
         if (row.Renewed)
         {
             lease.Renewed(askedAt);

@@ -65,9 +65,10 @@ internal sealed partial class OrphanAdoption(
 
         // A renewal in flight that does not know of this adoption has an older number, so the database refuses it.
         mark.BeginAdoption(from);
+        var adopter = lease.Epoch;
         try
         {
-            var page = await AdoptPageAsync(new AdoptArgs(epoch, lease.Epoch, from, limit, lease.NextNumber()));
+            var page = await leases.AdoptPageAsync(new AdoptArgs(epoch, adopter, from, limit, lease.NextNumber()));
             if (page is not { Payments.Count: > 0 })
                 return page;
 
@@ -81,28 +82,18 @@ internal sealed partial class OrphanAdoption(
             Log.Adopted(log, page.Payments.Count, epoch);
             return page;
         }
+        catch (Exception uncertain) when (uncertain is not PostgresException { InvariantSeverity: "ERROR" })
+        {
+            // Whatever failed, the adoption may be committed. This epoch then owns rows that it does not know, so it
+            // ends and a new epoch adopts them. It is never renewed again, so its lowered mark stays; the close is only
+            // quicker than its expiry. An ERROR proves that nothing was committed; the end of a backend does not.
+            lease.Lose(adopter);
+            await leases.CloseAsync(adopter);
+            throw;
+        }
         finally
         {
             mark.EndAdoption();
-        }
-    }
-
-    private async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
-    {
-        try
-        {
-            return await leases.AdoptPageAsync(page);
-        }
-        catch (Exception uncertain) when (
-            uncertain is (DbException or TimeoutException)
-            and not PostgresException { InvariantSeverity: "ERROR" })
-        {
-            // The adoption may be committed. This epoch then owns rows that it does not know, so it ends and a new
-            // epoch adopts them. It is never renewed again, so its lowered mark stays; the close is only quicker than
-            // its expiry. An ERROR proves that nothing was committed; the end of a backend does not.
-            lease.Lose(page.To);
-            await leases.CloseAsync(page.To);
-            throw;
         }
     }
 

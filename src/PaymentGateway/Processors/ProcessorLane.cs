@@ -6,7 +6,7 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Processors;
 
 /// <summary>One processor with its client, its health, and its permits for charges and look-ups.</summary>
-internal sealed class ProcessorLane(
+internal sealed partial class ProcessorLane(
     ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
@@ -32,6 +32,7 @@ internal sealed class ProcessorLane(
 
     /// <summary>
     /// Charges once, with a permit taken before. The payment is in doubt afterwards unless the answer says otherwise.
+    /// Nothing is thrown, because the caller would lose the payment.
     /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
@@ -40,14 +41,24 @@ internal sealed class ProcessorLane(
         var sentAt = clock.GetTimestamp();
         payment.MayBeAt = mayBeAt | ProcessorSet.Of(Processor);
         payment.DoubtSince = sentAt;
-        using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
-        var outcome = await Client.ChargeAsync(payment);
-        span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+        // Bytes may have gone out, unless an answer says otherwise.
+        var outcome = new ChargeOutcome(ChargeResult.InDoubt, null, "the charge broke");
+        try
+        {
+            using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
+            outcome = await Client.ChargeAsync(payment);
+            span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            metrics.Calls.Add(1, Processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
+            metrics.CallDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds, Processor.Tag);
+        }
+        catch (Exception unexpected)
+        {
+            // Of a listener to traces or metrics, for example: what the processor has answered counts all the same.
+            Log.ChargeBroke(log, payment, Processor, unexpected);
+        }
+
         var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
-        var took = clock.GetElapsedTime(sentAt);
-        TimeSpan? latency = answered ? took : null;
-        metrics.Calls.Add(1, Processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
-        metrics.CallDuration.Record(took.TotalSeconds, Processor.Tag);
+        TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
         _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
         // An adopted payment's doubt may begin later, when its earlier owner has surely stopped sending.
         payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
@@ -96,6 +107,13 @@ internal sealed class ProcessorLane(
     {
         Client.Dispose();
         _lookups.Dispose();
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(407, LogLevel.Error, "The charge of payment {CorrelationId} at {Processor} broke")]
+        public static partial void ChargeBroke(
+            ILogger log, Payment correlationId, Processor processor, Exception unexpected);
     }
 }
 

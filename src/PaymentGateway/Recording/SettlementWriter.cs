@@ -8,7 +8,8 @@ namespace PaymentGateway.Recording;
 /// <summary>Writes outcomes into the ledger in batches, and retries each batch until it is in.</summary>
 internal sealed partial class SettlementWriter(
     SettlementLedger ledger, LedgerWatch watch, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, Lease lease,
-    GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log) : BackgroundService
+    DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log)
+    : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
 
@@ -43,7 +44,7 @@ internal sealed partial class SettlementWriter(
             outcomes.Remove(batch);
             batch.Clear();
             if (absent.Count > 0)
-                _ = AddLaterAsync(absent, stoppingToken);
+                detached.Add(AddLaterAsync(absent, stoppingToken));
             if (outcomes.Count == 0)
                 _absence.Succeed();
         }

@@ -10,8 +10,8 @@ namespace PaymentGateway.Settling;
 /// another processor only after look-ups answer 404 past the horizon.
 /// </summary>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, GatewayMetrics metrics,
-    TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, DetachedTasks detached,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log) : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LogEvery = TimeSpan.FromMinutes(1);
@@ -24,7 +24,7 @@ internal sealed partial class DoubtResolver(
     {
         _stopping = stoppingToken;
         await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
-            _ = ResolveAsync(payment);
+            detached.Add(ResolveAsync(payment));
     }
 
     private async Task ResolveAsync(Payment payment)

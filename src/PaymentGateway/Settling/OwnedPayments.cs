@@ -46,7 +46,7 @@ internal sealed partial class OwnedPayments(
                 metrics.Parked.Add(1);
                 return;
             }
-            catch (Exception unavailable) when (unavailable is not OperationCanceledException)
+            catch (Exception unavailable)
             {
                 var level = _outage.Fail(LogLevel.Warning);
                 Log.ParkingFailed(log, level, payment, unavailable.Message);

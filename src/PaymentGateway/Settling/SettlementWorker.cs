@@ -2,6 +2,7 @@ using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Routing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Settling;
 
@@ -10,7 +11,8 @@ namespace PaymentGateway.Settling;
 /// </summary>
 internal sealed partial class SettlementWorker(
     PaymentQueue queue, ProcessorLanes lanes, OwnedPayments owned, DoubtQueue doubts, Lease lease,
-    GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log) : BackgroundService
+    DetachedTasks detached, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
+    : BackgroundService
 {
     // A processor with this many payments in doubt gets no charge until look-ups have resolved some, because each doubt
     // takes memory and repeats its look-up.
@@ -61,7 +63,7 @@ internal sealed partial class SettlementWorker(
             if (owned.Owns(payment))
                 await _rateLimiter.AcquireAsync(stoppingToken);
             if (await ChooseAsync(payment, stoppingToken) is { } lane)
-                _ = SettleAsync(payment, lane);
+                detached.Add(SettleAsync(payment, lane));
         }
     }
 
@@ -164,7 +166,7 @@ internal sealed partial class SettlementWorker(
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
                     // Another charge would be rejected too, and it must not delay other payments.
-                    _ = owned.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}");
+                    detached.Add(owned.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}"));
                     break;
                 default:
                     Log.InDoubt(log, payment, lane.Processor, outcome.Reason);

@@ -59,8 +59,7 @@ internal sealed class LeaseStore(
         WITH renewed AS (
             UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark,
                               refused_until = greatest(refused_until, @RefusedUntil), renewal = @Number,
-                              used_processors = used_processors | @UsedProcessors,
-                              reading = @Reading, read_at = now()
+                              used_processors = used_processors | @UsedProcessors
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
         ), ended AS (
             SELECT epoch FROM leases
@@ -76,9 +75,18 @@ internal sealed class LeaseStore(
         FROM ledger WHERE id = 1
         """;
 
-    // The page /ops shows an instance that has ended as silent for a while.
+    private const string ReadSql = """
+        INSERT INTO instance_readings (epoch, instance, reading, read_at) VALUES (@Epoch, @Instance, @Reading, now())
+        ON CONFLICT (epoch) DO UPDATE SET reading = excluded.reading, read_at = excluded.read_at
+        """;
+
+    // The page /ops shows an instance that has ended as silent for a while. An earlier version has its reading in its
+    // lease.
     private const string ReadingsSql = """
-        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds FROM leases
+        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds FROM (
+            SELECT epoch, leases.instance, closed_at, coalesce(own.reading, leases.reading) AS reading,
+                   coalesce(own.read_at, leases.read_at) AS read_at
+            FROM leases LEFT JOIN instance_readings AS own USING (epoch)) AS told
         WHERE reading IS NOT NULL AND (closed_at IS NULL OR read_at > now() - interval '30 seconds')
         """;
 
@@ -163,7 +171,11 @@ internal sealed class LeaseStore(
 
     // A lease that still owns payments stays, because a reconciliation finds payments by their owners.
     private const string DeleteSql = """
-        WITH owned AS (SELECT 1 FROM payments WHERE owner_epoch = @Epoch LIMIT 1)
+        WITH owned AS (
+            SELECT 1 FROM payments WHERE owner_epoch = @Epoch LIMIT 1
+        ), told AS (
+            DELETE FROM instance_readings WHERE epoch = @Epoch
+        )
         DELETE FROM leases WHERE epoch = @Epoch AND NOT EXISTS (SELECT 1 FROM owned)
         """;
 
@@ -255,6 +267,10 @@ internal sealed class LeaseStore(
     /// <summary>Renews an epoch, and closes others that have ended, in one statement.</summary>
     public Task<RenewalRow> RenewAsync(RenewalArgs renewal) =>
         leases.RunAsync(db => db.QuerySingleAsync<RenewalRow>(RenewalSql, renewal, commandTimeout: db.CommandTimeout));
+
+    /// <summary>Writes an instance's reading, which no decision reads.</summary>
+    public Task WriteReadingAsync(ReadingArgs reading) =>
+        shared.RunAsync(db => db.ExecuteAsync(ReadSql, reading, commandTimeout: db.CommandTimeout));
 
     public Task<List<ReadingRow>> ReadingsAsync() =>
         shared.ListAsync(db => db.QueryAsync<ReadingRow>(ReadingsSql, commandTimeout: db.CommandTimeout));
@@ -350,11 +366,11 @@ internal sealed record OtherProcessorsRow(string Instance, string Processors);
 /// <summary>
 /// Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil is stored any more.
 /// Number rises with each renewal and adoption. A renewal closes earlier epochs of the instance ProvenTerminated (empty
-/// is none). UsedProcessors are the bits of a set, and stay for good. Reading is JSON.
+/// is none). UsedProcessors are the bits of a set, and stay for good.
 /// </summary>
 internal sealed record RenewalArgs(
     int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
-    bool CloseExpired, int UsedProcessors = 0, string? Reading = null);
+    bool CloseExpired, int UsedProcessors = 0);
 
 /// <summary>A renewal's outcome and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
 internal sealed record RenewalRow(
@@ -362,6 +378,9 @@ internal sealed record RenewalRow(
 {
     public LedgerState Ledger => new(Generation, Resets, ResetAt, Intact);
 }
+
+/// <summary>Reading is JSON.</summary>
+internal sealed record ReadingArgs(int Epoch, string Instance, string Reading);
 
 /// <summary>An instance's reading, as JSON; Instance differs between any two running instances.</summary>
 internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);

@@ -12,14 +12,15 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The statement checks the lease itself, because nobody would look for rows of a closed epoch or of a refused
-    // batch. The lock timeout is for ids that another transaction has stored and not committed.
+    // The statement checks the epoch itself, because nobody would look for rows of a closed epoch or of a refused
+    // batch. It does not read the lease, which a renewal rewrites each second (HeldSnapshotTests). The lock timeout is
+    // for ids that another transaction has stored and not committed.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch
         FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
         WHERE (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
-          AND (SELECT refused_until FROM leases WHERE epoch = @OwnerEpoch AND closed_at IS NULL) < accepted.accepted_at
+          AND (SELECT refused_until FROM open_epochs WHERE epoch = @OwnerEpoch) < accepted.accepted_at
         ON CONFLICT (correlation_id) DO NOTHING
         RETURNING accepted_at
         """;
@@ -27,8 +28,8 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     // For single payments of a light load: it starts faster than the statement on arrays.
     private const string StoreOneSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM leases
-        WHERE epoch = @OwnerEpoch AND closed_at IS NULL AND refused_until < @AcceptedAt
+        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM open_epochs
+        WHERE epoch = @OwnerEpoch AND refused_until < @AcceptedAt
           AND (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
         ON CONFLICT (correlation_id) DO NOTHING
         RETURNING accepted_at
@@ -41,7 +42,7 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @OwnerEpoch
         FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
           AS kept (correlation_id, amount_cents, accepted_at, handover)
-        WHERE EXISTS (SELECT 1 FROM leases WHERE epoch = @OwnerEpoch AND closed_at IS NULL)
+        WHERE EXISTS (SELECT 1 FROM open_epochs WHERE epoch = @OwnerEpoch)
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 

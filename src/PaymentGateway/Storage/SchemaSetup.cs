@@ -209,8 +209,8 @@ internal sealed record SchemaState(
     private const string Sql = """
         SELECT count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
                count(*) FILTER (WHERE relname <> 'schema_version') AS tables,
-               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'operator_actions', 'processor_health',
-                                                 'processors', 'schema_version', 'webhooks')
+               count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'open_epochs', 'operator_actions',
+                                                 'processor_health', 'processors', 'schema_version', 'webhooks')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
@@ -219,7 +219,8 @@ internal sealed record SchemaState(
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health', 'processors', 'schema_version', 'doubts', 'watching',
-                          'instance_readings', 'retention_hours', 'operator_actions', 'payment_events', 'webhooks')
+                          'instance_readings', 'retention_hours', 'operator_actions', 'payment_events', 'webhooks',
+                          'open_epochs')
           AND relnamespace = current_schema()::regnamespace
         """;
 

@@ -4,7 +4,7 @@ namespace PaymentGateway.Telemetry;
 internal sealed class InstanceReader(
     GatewayMetrics metrics, MetricListener listener, GatewayOptions options, TimeProvider clock)
 {
-    // Renewals may follow each other at once, and rates over so short a time would be zero or absurd.
+    // The page and the published readings may follow each other at once: rates over so short a time would be absurd.
     private const double RateSecondsMin = 0.9;
 
     // A percentile of one second would jump.
@@ -64,7 +64,7 @@ internal sealed class InstanceReader(
         long At, long Accepted, long Settled, long[] Accepts, long[][] Calls);
 }
 
-/// <summary>The state of one instance; its lease row has it as JSON.</summary>
+/// <summary>The state of one instance; the ledger has it as JSON for the pages of the others.</summary>
 /// <param name="OldestSeconds">The age of its oldest unsettled payment, also in the table.</param>
 /// <param name="WindowSeconds">How long Accepts and the calls of Lanes were counted.</param>
 /// <param name="Accepts">Acceptances by how long they took, in the buckets of the metrics.</param>

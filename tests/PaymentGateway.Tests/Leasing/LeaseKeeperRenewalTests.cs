@@ -58,7 +58,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await Database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
             + "schema_version, doubts, watching, instance_readings, retention_hours, operator_actions, processors, "
-            + "payment_events, webhooks");
+            + "payment_events, webhooks, open_epochs");
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
@@ -91,19 +91,18 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
     }
 
     [PostgresFact]
-    public async Task Each_renewal_writes_how_the_instance_does()
+    public async Task A_part_that_the_dashboard_cannot_read_costs_no_lease()
     {
+        _stages.Part<GatewayMetrics>().AddLanes(_ => throw new InvalidOperationException("It cannot be read."));
         await _stages.StartAsync<LeaseKeeper>();
-        Assert.Equal(0, (await ReadingAsync()).Unsettled);
+        var epoch = _stages.Lease.Epoch;
 
-        _stages.Open.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _stages.Lease.Epoch));
-        await NextRenewalAsync();
+        for (var time = TimeSpan.Zero; time < 2 * LeaseDuration; time += Step)
+            await PassAsync(Step);
 
-        var reading = await ReadingAsync();
-        Assert.Equal((1, true), (reading.Unsettled, reading.LeaseHeld));
-        Assert.True(await LeaseAsync<bool>("read_at = expires_at - interval '3 seconds'"));
-
-        async Task<InstanceReading> ReadingAsync() => InstanceReading.Parse(await LeaseAsync<string>("reading"))!;
+        Assert.Equal((epoch, true), (_stages.Lease.Epoch, _stages.Lease.IsHeld));
+        Assert.DoesNotContain(
+            _stages.ShownOf<LeaseKeeper>(), line => line.Contains("unavailable", StringComparison.Ordinal));
     }
 
     [PostgresFact]

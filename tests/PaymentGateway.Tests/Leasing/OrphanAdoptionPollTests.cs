@@ -167,6 +167,23 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         Assert.Null(mark.AdoptingFrom);
     }
 
+    // The statement is committed, and .NET has no such date.
+    [PostgresFact]
+    public async Task An_adoption_whose_answer_cannot_be_read_costs_the_epoch()
+    {
+        var (_, left) = await LeaveAsync(count: 3);
+        await Database.ExecuteAsync(
+            $"UPDATE payments SET accepted_at = '20000-01-01Z' WHERE correlation_id = '{left[0]}'");
+
+        var failed = await Record.ExceptionAsync(Adoption.AdoptAllAsync);
+
+        Assert.IsNotAssignableFrom<NpgsqlException>(failed);
+        Assert.Equal(3, await Database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {_mine}"));
+        Assert.Equal(0, Stages.Open.Count);
+        Assert.Equal(0, Stages.Lease.Epoch);
+        Assert.True(await Database.LeaseAsync<bool>(_mine, "closed_at IS NOT NULL"));
+    }
+
     // Two slow statements before it would take longer than its limit, and the epoch would be lost as above.
     [PostgresFact]
     public async Task An_adoption_waits_behind_no_other_statement()
