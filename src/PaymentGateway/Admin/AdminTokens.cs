@@ -87,7 +87,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         public static partial void Wrong(ILogger log, string address, string action);
 
         [LoggerMessage(9, LogLevel.Warning,
-            "{Count} wrong tokens from {Address} within a minute: until it is over, wrong ones from there are answered with 429")]
+            "{Count} wrong tokens from {Address} within a minute: until it is over, wrong ones from there get 429")]
         public static partial void Paused(ILogger log, int count, string address);
     }
 }

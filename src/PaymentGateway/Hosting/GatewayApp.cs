@@ -71,7 +71,7 @@ internal static partial class GatewayApp
         return app;
     }
 
-    /// <summary>A host of PostgreSQL that is asked over a network without a check of its certificate; or null.</summary>
+    /// <summary>A host of PostgreSQL beyond this machine whose certificate is not checked; null for none.</summary>
     internal static string? UnverifiedHost(string connectionString)
     {
         var settings = new NpgsqlConnectionStringBuilder(connectionString);

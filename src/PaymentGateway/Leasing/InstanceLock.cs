@@ -53,8 +53,8 @@ internal sealed class InstanceLock : IDisposable
     {
         try
         {
-            // FileShare.None is an flock on Unix. Its owner alone may open the file: otherwise any local user could hold
-            // the lock, and the next start would be refused.
+            // FileShare.None is an flock on Unix. Its owner alone may open the file; otherwise any local user could
+            // hold the lock, and the next start would be refused.
             var file = new FileStream(socket + ".lock", new FileStreamOptions
             {
                 Mode = FileMode.OpenOrCreate, Access = FileAccess.ReadWrite, Share = FileShare.None,

@@ -1,5 +1,3 @@
-using System.Net.Security;
-
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>What nginx makes of odd requests and connections, in each way that it may listen.</summary>
@@ -101,7 +99,7 @@ public sealed class EntryPointTests : OwnRig
         if (upstreams == "one-machine.conf")
             await _nginx.StartAsync(gateway);
         else
-            await _nginx.StartAsync(upstreams, [.. new[] { 11, 12, 13 }.Select(
+            await _nginx.StartAsync(upstreams, [.. Enumerable.Range(11, 3).Select(
                 host => ($"10.0.0.{host}:8080", $"unix:{gateway.Socket}"))]);
     }
 
