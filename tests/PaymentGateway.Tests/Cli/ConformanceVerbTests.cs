@@ -1,7 +1,6 @@
 using System.Net.Http.Headers;
 using Microsoft.AspNetCore.Http;
 using PaymentGateway.Cli;
-using PaymentGateway.Tests.Compose;
 
 namespace PaymentGateway.Tests.Cli;
 

@@ -70,7 +70,9 @@ public sealed class ProcessorAnswerTests
     {
         using var listener = new TcpListener(IPAddress.Loopback, 0);
         listener.Start();
-        var serving = AnswerAsync(listener, answer, closes);
+        var judged = new TaskCompletionSource();
+        // Nothing else ends the connection before the garbage collector does.
+        var serving = AnswerAsync(listener, answer, closes ? Task.CompletedTask : judged.Task);
         var url = new Uri($"http://{listener.LocalEndpoint}");
         // The time limit of the call never falls due: the bytes alone decide its outcome.
         await using (var lanes = Stages.BuildLanes(url, url, new FakeTimeProvider()))
@@ -80,11 +82,12 @@ public sealed class ProcessorAnswerTests
             Assert.Equal(result, outcome.Result.ToString());
         }
 
+        judged.SetResult();
         await serving.WaitAsync(Limit);
     }
 
     // Answers one call only, so that a repeated charge would never end.
-    private static async Task AnswerAsync(TcpListener listener, string answer, bool closes)
+    private static async Task AnswerAsync(TcpListener listener, string answer, Task judged)
     {
         using var client = await listener.AcceptTcpClientAsync();
         var (stream, heard, buffer) = (client.GetStream(), new List<byte>(), new byte[4096]);
@@ -99,8 +102,7 @@ public sealed class ProcessorAnswerTests
         try
         {
             await stream.WriteAsync(Encoding.Latin1.GetBytes(answer));
-            if (!closes)
-                _ = await stream.ReadAsync(buffer);
+            await judged;
         }
         catch (IOException)
         {
