@@ -4,10 +4,11 @@ namespace PaymentGateway.Routing;
 /// One processor's state, from live charges, its circuit breaker and the shared health record. Safe from any thread.
 /// </summary>
 /// <remarks>
-/// The circuit opens when more charges failed than were answered for a quarter of a second. No window and no rate is
-/// part of this, because it has to decide by one charge an hour as well as by thousands a second: two slow refusals
-/// in a row open the circuit, and at 1,000 charges a second two failures in a row do not, because answers follow within
-/// milliseconds. While the circuit is open, one charge at a time goes out as a probe; its answer closes the circuit.
+/// The circuit opens when the failed charges have outnumbered the answered ones for at least a quarter of a second. No
+/// window and no rate is part of this, because the rule has to hold from one charge an hour to thousands a second: two
+/// slow refusals in a row open the circuit, and at 1,000 charges a second two failures in a row do not, because answers
+/// follow within milliseconds. While the circuit is open, one charge at a time goes out as a probe; its answer closes
+/// the circuit.
 /// </remarks>
 internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options)
 {
@@ -23,7 +24,7 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // One failure alone may be an accident.
     private const int FailuresMin = 2;
 
-    // As long as failures outnumber answers at least before the circuit opens.
+    // The circuit opens after failures have outnumbered answers for this long.
     private static readonly TimeSpan FailuresLast = TimeSpan.FromMilliseconds(250);
 
     // Three health calls in a row have failed by then.
