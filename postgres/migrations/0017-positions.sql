@@ -1,5 +1,5 @@
--- Positions of the feed that outlive the server (docs/decisions/0031-events-by-transaction.md), and a retention that
--- keeps an event as long as a payment. In the order in which every statement locks these tables.
+-- Positions of the feed that outlive the server (docs/decisions/0033-positions-outlive-the-server.md), and a retention
+-- that keeps an event as long as a payment. In the order in which every statement locks these tables.
 -- recorded_by: from now on a position: the transaction's id plus ledger.position_offset. Statements of this version
 -- name it; the default is for an earlier version, which runs only while the offset is 0.
 -- recorded_at: when the row was recorded, by PostgreSQL's clock; -infinity in rows of before this migration.
