@@ -164,6 +164,7 @@ public sealed class GatewayOptionsTests
         var settings = new Npgsql.NpgsqlConnectionStringBuilder(open.ConnectionString);
         Assert.Equal((2, 6, 10), (settings.Timeout, settings.CommandTimeout, settings.MaxPoolSize));
         Assert.Equal("payment-gateway", settings.ApplicationName);
+        Assert.Equal((30, 3_600), (settings.TcpKeepAliveTime, settings.ConnectionLifetime));
         settings = new Npgsql.NpgsqlConnectionStringBuilder(given.ConnectionString);
         Assert.Equal((7, 9), (settings.Timeout, settings.CommandTimeout));
     }

@@ -141,8 +141,9 @@ public sealed class DeployTests : IAsyncLifetime
 
         // Clients repeat what was not acknowledged, for longer than a statement's time limit of 6 s.
         await StopStandbyAsync();
+        var retry = new LoadRetry(60, TimeSpan.FromMilliseconds(300));
         var repeated = LoadDriver.RunAtRateAsync(
-            system.Client, ledger, perSecond: 20, TimeSpan.FromSeconds(2), new LoadRetry(60, TimeSpan.FromMilliseconds(300)));
+            system.Client, ledger, perSecond: 20, TimeSpan.FromSeconds(2), retry);
         await Task.WhenAny(repeated, Task.Delay(TimeSpan.FromSeconds(12)));
         await _server.CrashAsync();
         await StartStandbyAsync();
@@ -151,7 +152,7 @@ public sealed class DeployTests : IAsyncLifetime
         try
         {
             await repeated;
-            await LedgerCheck.AgreesAsync(system, ledger);
+            await LedgerCheck.AgreesAsync(system, ledger, within: TimeSpan.FromSeconds(60));
             Assert.Equal(ledger.Count, ledger.Acknowledged);
         }
         finally

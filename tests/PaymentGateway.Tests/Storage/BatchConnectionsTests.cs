@@ -6,6 +6,8 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
 {
     private const string Ask = "SELECT pg_backend_pid()";
 
+    private static readonly TimeSpan Quiet = TimeSpan.FromSeconds(2);
+
     [PostgresFact]
     public async Task Sequential_statements_use_one_server_process()
     {
@@ -37,12 +39,13 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     [PostgresFact]
     public async Task A_connection_that_ended_in_a_quiet_time_fails_no_statement()
     {
-        await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
+        var clock = new FakeTimeProvider();
+        await using var connections = LedgerSetup.Connections(database.ConnectionString, 3, clock: clock);
         var processes = await OpenAllAsync(connections, 3);
         foreach (var process in processes)
             await database.ExecuteAsync($"SELECT pg_terminate_backend({process}, 5000)");
 
-        await Task.Delay(1_100);
+        clock.Advance(Quiet);
         var after = await OpenAllAsync(connections, 3);
 
         Assert.Empty(after.Intersect(processes));
@@ -54,16 +57,42 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     {
         var directory = Directory.CreateTempSubdirectory("payment-gateway-tests.");
         await using var relay = Relay.ToPostgres(directory.FullName, () => database.Server.Directory);
-        await using var connections = LedgerSetup.Connections(
-            database.ConnectionString.Replace(database.Server.Directory, directory.FullName, StringComparison.Ordinal), 3);
+        var passed = database.ConnectionString.Replace(
+            database.Server.Directory, directory.FullName, StringComparison.Ordinal);
+        var clock = new FakeTimeProvider();
+        await using var connections = LedgerSetup.Connections(passed, 3, clock: clock);
         var processes = await OpenAllAsync(connections, 3);
         relay.Forget();
 
-        await Task.Delay(1_100);
+        clock.Advance(Quiet);
         var after = await connections.RunAsync(ProcessAsync, Ask).WaitAsync(TimeSpan.FromSeconds(4));
 
         Assert.DoesNotContain(after, processes);
         directory.Delete(recursive: true);
+    }
+
+    [PostgresFact]
+    public async Task A_connection_lives_for_an_hour_however_much_it_is_used()
+    {
+        var clock = new FakeTimeProvider();
+        // Npgsql's pool keeps what is given back, so there its lifetime must be over, too.
+        await using var connections = LedgerSetup.Connections(
+            $"{database.ConnectionString};Connection Lifetime=1", 1, clock: clock);
+        var process = await connections.RunAsync(ProcessAsync, Ask);
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                Assert.Equal(process, await connections.RunAsync(ProcessAsync, Ask));
+                return await database.ScalarAsync<bool>(
+                    "SELECT backend_start < clock_timestamp() - interval '2 s' FROM pg_stat_activity "
+                    + $"WHERE pid = {process}");
+            },
+            "it is older than Npgsql would take");
+
+        clock.Advance(TimeSpan.FromHours(1.1));
+        await connections.RunAsync(ProcessAsync, Ask);
+
+        Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
     }
 
     [PostgresFact]

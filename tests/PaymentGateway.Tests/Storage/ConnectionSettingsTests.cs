@@ -13,8 +13,8 @@ public sealed class ConnectionSettingsTests() : OwnDatabase(new LocalTestDatabas
     public async Task A_connection_has_its_own_settings_whatever_the_server_says(
         string setting, string others, string expected)
     {
-        await Database.ExecuteAsync(
-            $"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET {setting} = ''{others}''', current_database()); END $$");
+        var database = await Database.ScalarAsync<string>("SELECT current_database()::text");
+        await Database.ExecuteAsync($"ALTER DATABASE {database} SET {setting} = '{others}'");
 
         foreach (var multiplexing in new[] { true, false })
         {

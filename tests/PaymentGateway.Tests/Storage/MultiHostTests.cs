@@ -190,7 +190,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
     }
 
     // A new connection would begin with a commit, and wait itself.
-    private static Task OpenTwoAsync(BatchConnections batches) => batches.RunAsync(
+    private static Task<int> OpenTwoAsync(BatchConnections batches) => batches.RunAsync(
         static (_, batches) => batches.RunAsync(static (db, sql) => db.ExecuteAsync(sql), "SELECT 1"), batches);
 
     private Task StoredAsync(StoreArgs batch, string table = "payments") => Eventually.HoldsAsync(
