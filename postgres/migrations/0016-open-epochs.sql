@@ -1,3 +1,6 @@
+-- not_charged: how often an operator has said that the processor has not charged the payments in doubt there.
+ALTER TABLE processors ADD COLUMN IF NOT EXISTS not_charged integer NOT NULL DEFAULT 0;
+
 -- The epochs that may store payments, apart from their leases: an INSERT of payments reads its epoch's row, and a renewal
 -- rewrites the lease each second. While a dump, a report or a replication slot holds a snapshot, PostgreSQL keeps every
 -- version of a row, and each reader passes all of them by. Logged in both profiles, as leases are.

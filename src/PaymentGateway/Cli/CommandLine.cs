@@ -30,7 +30,7 @@ internal static class CommandLine
         },
         MigrateVerb.Create(), MigrateVerb.CreateRestored(), HealthcheckVerb.Create(), PaymentVerbs.CreateStatus(),
         PaymentVerbs.CreatePayments(), PaymentVerbs.CreateParked(), ReconcileVerb.Create(), PaymentVerbs.CreatePurge(),
-        PaymentVerbs.CreateActions(), WebhookVerbs.Create(), ConformanceVerb.Create(),
+        PaymentVerbs.CreateActions(), ProcessorVerbs.Create(), WebhookVerbs.Create(), ConformanceVerb.Create(),
         CompletionVerb.Create(),
     };
 

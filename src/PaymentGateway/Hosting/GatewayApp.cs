@@ -49,6 +49,7 @@ internal static partial class GatewayApp
         app.MapAudit(
             operators.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
         admin.MapReplays();
+        admin.MapNotCharged();
         admin.MapReconciliations();
         MapMetrics(admin);
         admin.MapActions();

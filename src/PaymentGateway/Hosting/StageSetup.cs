@@ -88,6 +88,7 @@ internal static class StageSetup
         services.AddHostedService<ReadingPublisher>();
         services.AddHostedService<HealthMonitor>();
         services.AddHostedService<DoubtPublisher>();
+        services.AddHostedService<OperatorWords>();
         services.AddHostedService<DoubtResolver>();
         services.AddHostedService<SettlementWorker>();
         services.AddHostedService<BacklogSweep>();

@@ -31,6 +31,7 @@ internal static class Problems
     public static readonly Problem Overloaded = new("Overloaded", 503);
     public static readonly Problem PaymentExists = new("Payment exists", 409);
     public static readonly Problem PaymentNotFound = new("Payment not found", 404);
+    public static readonly Problem ProcessorNotFound = new("Processor not found", 404);
     public static readonly Problem ProcessorTokenWrong = new("Processor token wrong", 403);
     public static readonly Problem ProcessorUnavailable = new("Processor unavailable", 503);
     public static readonly Problem ReconciliationOff = new("Reconciliation off", 403);

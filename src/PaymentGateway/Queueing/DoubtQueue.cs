@@ -15,6 +15,9 @@ internal sealed class DoubtQueue(TimeProvider clock)
 
     // By processor id; index 0 counts all doubts.
     private readonly int[] _counts = new int[15];
+
+    // By processor id: doubts that began before this moment have an operator's word that they were not charged there.
+    private readonly long[] _notChargedBefore = new long[15];
     private readonly object _gate = new();
     private Dictionary<Payment, bool> _changes = New();
 
@@ -41,6 +44,21 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <summary>Removes a taken payment from the counts: it is resolved, or no longer owned.</summary>
     /// <param name="at">Its MayBeAt when it was taken.</param>
     public void Leave(ProcessorSet at) => AddToCounts(at, -1);
+
+    /// <summary>An operator has said that a processor has not charged what was in doubt there.</summary>
+    /// <param name="processor">Its id.</param>
+    /// <param name="before">A monotonic timestamp from before the operator said it.</param>
+    public void EndAt(short processor, long before) => Volatile.Write(ref _notChargedBefore[processor], before);
+
+    /// <summary>The processors that may have the payment, without those of an operator's word.</summary>
+    public ProcessorSet WithoutEnded(Payment payment)
+    {
+        var left = payment.MayBeAt.Bits;
+        for (var id = 1; id < _notChargedBefore.Length; id++)
+            if (payment.DoubtSince < Volatile.Read(ref _notChargedBefore[id]))
+                left &= (short)~(1 << id);
+        return new ProcessorSet(left);
+    }
 
     public void Begin(Payment payment) => Note(payment, begun: true);
 

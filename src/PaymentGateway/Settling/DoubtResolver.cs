@@ -7,7 +7,7 @@ namespace PaymentGateway.Settling;
 
 /// <summary>
 /// Resolves payments in doubt by look-ups, or by the same charge again at the same processor. A payment may go to
-/// another processor only after look-ups answer 404 past the horizon.
+/// another processor only after look-ups answer 404 past the horizon, or an operator says that it was not charged.
 /// </summary>
 internal sealed partial class DoubtResolver(
     DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, DetachedTasks detached,
@@ -89,6 +89,14 @@ internal sealed partial class DoubtResolver(
 
             isNowhere &= lookup.Result == LookupResult.NotFound;
             retryAfter ??= lookup.RetryAfter;
+        }
+
+        // After the look-ups, because a processor that has the payment knows better than an operator.
+        if (isPastHorizon && doubts.WithoutEnded(payment) is var left && left != payment.MayBeAt)
+        {
+            Log.NotCharged(log, payment);
+            payment.MayBeAt = left;
+            return payment.InDoubt ? ResolvingStep.Again(retryAfter) : Requeue(payment);
         }
 
         if (isNowhere && isPastHorizon)
@@ -178,6 +186,10 @@ internal sealed partial class DoubtResolver(
             "{Count} payments are in doubt, {CorrelationId} at {Where} for {AgeSeconds} s")]
         public static partial void DoubtLasts(
             ILogger log, int count, Payment correlationId, string where, long ageSeconds);
+
+        [LoggerMessage(417, LogLevel.Warning,
+            "Payment {CorrelationId} was not charged by a processor, as an operator has said")]
+        public static partial void NotCharged(ILogger log, Payment correlationId);
 
         [LoggerMessage(413, LogLevel.Debug, "The doubt of payment {CorrelationId} ended: {Found}")]
         public static partial void Resolved(ILogger log, Payment correlationId, string found);

@@ -81,6 +81,7 @@ internal static partial class LedgerSetup
         services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
+        services.AddSingleton<OperatorWordStore>();
         services.AddSingleton<RetentionStore>();
         services.AddSingleton<OperatorActionStore>();
         services.AddSingleton<EventStore>();

@@ -5,7 +5,7 @@ namespace PaymentGateway.Tests.Cli;
 public sealed class CommandLineTests
 {
     private static readonly Regex Section = new(
-        @"^### `(?<verb>[a-z ]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline);
+        @"^### `(?<verb>[a-z -]+)`\n(?<text>.*?)(?=^##|\z)", RegexOptions.Multiline | RegexOptions.Singleline);
     private static readonly Regex Common = new(
         @"^## Asking a gateway\n(?<table>.*?)(?<verbs>^### .*?)(?=^## |\z)",
         RegexOptions.Multiline | RegexOptions.Singleline);
