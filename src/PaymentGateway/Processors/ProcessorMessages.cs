@@ -33,6 +33,9 @@ internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
 /// <param name="RetryAfter">The pause that the processor asked for; null with a 200.</param>
 internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter)
 {
+    /// <summary>The body is HTML or XML, so no processor of the contract sent it.</summary>
+    public bool IsPage => Body.Span.TrimStart(" \t\r\n"u8) is [(byte)'<', ..];
+
     /// <returns>Null when it is not JSON of this type.</returns>
     public T? Read<T>(JsonTypeInfo<T> type) where T : class
     {
@@ -77,7 +80,7 @@ internal enum LookupResult
     /// <summary>200: stored there.</summary>
     Found,
 
-    /// <summary>404: not stored; a call in flight may still be stored.</summary>
+    /// <summary>404: not stored, if the processor itself says it; a call in flight may still be stored.</summary>
     NotFound,
 
     /// <summary>No clear answer.</summary>
