@@ -12,8 +12,8 @@ namespace PaymentGateway.Settling;
 /// <remarks>
 /// <para>
 /// A payment is in doubt when a charge was sent and no clear answer came: the processor may have stored it. A payment
-/// leaves the doubt by proof alone, because another processor would charge it a second time. Four answers, and what they
-/// prove:
+/// leaves the doubt by proof alone, because another processor would charge it a second time. Four answers, and what
+/// they prove:
 /// </para>
 /// <code>
 ///   look-up 200   the processor has it, with this amount and time     settled
@@ -22,11 +22,12 @@ namespace PaymentGateway.Settling;
 ///   look-up 404   nothing, without the next paragraph
 /// </code>
 /// <para>
-/// A 404 proves that a processor has not stored the payment when two things hold. <i>Nothing can be stored later</i>: the
-/// horizon has passed since the last moment at which a charge may have been sent, and it had passed before the look-up.
+/// A 404 proves that a processor has not stored the payment when two things hold. <i>Nothing can be stored later</i>:
+/// the horizon has passed since the last moment at which a charge may have been sent, and it had passed before the
+/// look-up.
 /// <i>The processor itself has answered, from all that it has</i>: an ingress that lost its route, a cache, or a replica
-/// that lags answers 404, too. So a payment that is known to be there is looked up before and after
-/// (<see cref="KnownPayments"/>): look-ups that find it go to the processor's payments. Doubts of one moment share these
+/// that lags answers 404, too. So a payment that is known to be there is looked up before and after (<see
+/// cref="KnownPayments"/>): look-ups that find it go to the processor's payments. Doubts of one moment share these
 /// look-ups. Where no payment is known or the known one is not found, the payment waits.
 /// </para>
 /// <para>
@@ -36,9 +37,10 @@ namespace PaymentGateway.Settling;
 /// <para>
 /// Each proven absence takes one processor out of the set; when none is left, the payment is routed as a new one. When
 /// one is left that proves nothing, the payment is charged there again: the first call to arrive is stored, the other
-/// gets 422. So a payment alone in its ledger, or one that may be at a processor that never settled anything, is settled
-/// all the same. An example: an instance has used default and fallback and is killed. Its adopter knows payments at
-/// default, which has not stored this one, and none at fallback. Default is taken out, and fallback is charged.
+/// gets 422. So a payment alone in its ledger, or one that may be at a processor that never settled anything, is
+/// settled all the same. An example: an instance has used default and fallback and is killed. Its adopter knows
+/// payments at default, which has not stored this one, and none at fallback. Default is taken out, and fallback is
+/// charged.
 /// </para>
 /// <para>
 /// All processors of a set are asked at once, because a silent one must not delay what another one can settle.

@@ -4,8 +4,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Shows whether a processor's look-ups find what it has, by a payment that is known to be there: otherwise a 404 proves
-/// nothing (<see cref="DoubtResolver"/>). Callers of one moment share a call. Safe from any thread.
+/// Shows whether a processor's look-ups find what it has, by a payment that is known to be there: otherwise a 404
+/// proves nothing (<see cref="DoubtResolver"/>). Callers of one moment share a call. Safe from any thread.
 /// </summary>
 internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger, TimeProvider clock)
 {
@@ -16,8 +16,8 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
     private Task<bool>? _next;
 
     /// <summary>
-    /// Asks for a payment between two look-ups of a known one. All three reach the processor's own answers, or an outage
-    /// of look-ups began and ended between the two.
+    /// Asks for a payment between two look-ups of a known one. All three reach the processor's own answers, or an
+    /// outage of look-ups began and ended between the two.
     /// </summary>
     /// <param name="payment">A first look-up past its horizon was answered by 404.</param>
     /// <returns>NotFound: the processor has not stored it, and never will. Unknown: a 404 proves nothing now.</returns>

@@ -56,8 +56,8 @@ internal sealed partial class OwnedPayments(
     }
 
     /// <summary>
-    /// Stores that a processor has said that it has this payment. Retries until this is stored, whoever owns the payment
-    /// by then, because an adopter could charge another processor otherwise.
+    /// Stores that a processor has said that it has this payment. Retries until this is stored, whoever owns the
+    /// payment by then, because an adopter could charge another processor otherwise.
     /// </summary>
     public async Task HoldAsync(Payment payment)
     {
