@@ -25,8 +25,8 @@ namespace PaymentGateway.Settling;
 /// A 404 proves that a processor has not stored the payment when two things hold. <i>Nothing can be stored later</i>:
 /// the horizon has passed since the last moment at which a charge may have been sent, and it had passed before the
 /// look-up.
-/// <i>The processor itself has answered, from all that it has</i>: an ingress that lost its route, a cache, or a replica
-/// that lags answers 404, too. So a payment that is known to be there is looked up before and after (<see
+/// <i>The processor itself has answered, from all that it has</i>: an ingress that lost its route, a cache, or a
+/// replica that lags answers 404, too. So a payment that is known to be there is looked up before and after (<see
 /// cref="KnownPayments"/>): look-ups that find it go to the processor's payments. Doubts of one moment share these
 /// look-ups. Where no payment is known or the known one is not found, the payment waits.
 /// </para>

@@ -37,7 +37,8 @@ public sealed class ProofAfterRestartTests : OwnRig
             async () => await gateway.PayAsync(id) == HttpStatusCode.Accepted && _odd.Duplicates > 0,
             "default says that it has the payment");
         await Eventually.HoldsAsync(
-            () => Rig.Database.ScalarAsync<bool>($"SELECT coalesce(held_by, 0) = 1 FROM payments WHERE correlation_id = '{id}'"),
+            () => Rig.Database.ScalarAsync<bool>(
+                $"SELECT coalesce(held_by, 0) = 1 FROM payments WHERE correlation_id = '{id}'"),
             "its word is stored");
         _odd.IsFailing = true;
         var epoch = gateway.Part<Lease>().Epoch;
