@@ -68,6 +68,20 @@ public sealed class ProofTests : OneWorker
         await SettledAsync(payment, Known.Default);
     }
 
+    [PostgresTheory]
+    [InlineData("", "NotFound")]
+    [InlineData("404 page not found", "NotFound")]
+    [InlineData("{\"title\":\"Not found\"}", "NotFound")]
+    [InlineData("<html><h1>404 Not Found</h1></html>", "Unknown")]
+    [InlineData("\r\n <!DOCTYPE html>", "Unknown")]
+    public async Task A_404_with_a_page_is_no_answer(string body, string result)
+    {
+        await StartOddAsync();
+        _odd.NotFound = body;
+
+        Assert.Equal(result, $"{(await Stages.Default.Client.LookUpAsync(Guid.NewGuid())).Result}");
+    }
+
     [PostgresFact]
     public async Task A_404_beside_a_known_payment_that_is_found_releases_the_payment_past_the_horizon()
     {

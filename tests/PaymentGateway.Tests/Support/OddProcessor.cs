@@ -31,6 +31,9 @@ internal sealed class OddProcessor : IAsyncDisposable
     /// <summary>True: a 404 answers the look-up, whatever is stored.</summary>
     public volatile Predicate<Guid> Hides = _ => false;
 
+    /// <summary>The body of each 404.</summary>
+    public volatile string NotFound = "";
+
     public Uri BaseAddress => new(_app.Urls.Single());
 
     public int Posts => Volatile.Read(ref _posts);
@@ -100,6 +103,12 @@ internal sealed class OddProcessor : IAsyncDisposable
         if (!Hides(id) && Stored.TryGetValue(id, out var body))
             await context.Response.WriteAsync(body);
         else
-            context.Response.StatusCode = StatusCodes.Status404NotFound;
+            await AnswerNotFoundAsync(context);
+    }
+
+    private Task AnswerNotFoundAsync(HttpContext context)
+    {
+        context.Response.StatusCode = StatusCodes.Status404NotFound;
+        return context.Response.WriteAsync(NotFound);
     }
 }
