@@ -28,6 +28,12 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 
     public bool InDoubt => !MayBeAt.IsEmpty;
 
+    /// <summary>The id of the processor that said by a 422 that it has this payment; 0 where none did.</summary>
+    public short HeldBy { get; private set; }
+
+    /// <summary>It is at this processor and nowhere else, whatever look-ups say from now on.</summary>
+    public void Hold(short processor) => (HeldBy, MayBeAt) = (processor, ProcessorSet.Of(processor));
+
     /// <summary>UTC, whole microseconds; kept while in doubt, set anew for each charge after a refusal.</summary>
     public DateTime RequestedAt { get; set; }
 

@@ -38,9 +38,14 @@ internal readonly record struct ProcessorSet(short Bits)
 
     public bool IsSingle => Count == 1;
 
-    public static ProcessorSet Of(Processor processor) => new((short)(1 << processor.Id));
+    public static ProcessorSet Of(Processor processor) => Of(processor.Id);
+
+    /// <param name="id">From 1 to 14.</param>
+    public static ProcessorSet Of(short id) => new((short)(1 << id));
 
     public bool Contains(Processor processor) => (Bits & (1 << processor.Id)) != 0;
+
+    public ProcessorSet Without(Processor processor) => new((short)(Bits & ~(1 << processor.Id)));
 
     public static ProcessorSet operator |(ProcessorSet one, ProcessorSet other) => new((short)(one.Bits | other.Bits));
 }

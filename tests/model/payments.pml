@@ -7,6 +7,10 @@
  * changes something and FAULTS bounds what goes wrong, so every run ends; then all that is stored must be settled (the
  * process `end`).
  *
+ * Look-ups may be answered by 404 whatever is stored: those of all payments at once (an ingress without its route), or
+ * those of a payment that its processor has said by a 422 that it has (a replica that lags). A known payment is found
+ * unless all are answered so.
+ *
  * Not in the model: a freeze between the lease's check and the first byte of a charge, a database that loses commits.
  */
 #ifndef FAULTS
@@ -55,6 +59,7 @@ byte owner[PAYMENTS] = NONE;
 byte handover[PAYMENTS];
 byte acceptedAt[PAYMENTS];
 byte settled[PAYMENTS];
+byte heldBy[PAYMENTS];
 bool purged[PAYMENTS];
 bool rolledBack[PAYMENTS];
 byte lease[EPOCHS_MAX + 1];
@@ -73,6 +78,7 @@ byte call[INSTANCES * PAYMENTS];
 byte inserting[INSTANCES * PAYMENTS];
 bool committed[INSTANCES * PAYMENTS];
 bool pastHorizon[INSTANCES * PAYMENTS];
+bool isHeld[INSTANCES * PAYMENTS]; /* Payment.HeldBy, the one of its set. */
 bool renewing[INSTANCES];
 bool renewalIsOld[INSTANCES];
 byte renewalMarks[INSTANCES];
@@ -81,6 +87,8 @@ byte renewalMark[INSTANCES];
 /* Processors, and charges that nobody waits for any more: [processor * PAYMENTS + payment]. */
 bool stored[4 * PAYMENTS];
 byte lost[4 * PAYMENTS];
+bool masked; /* Look-ups of all payments are answered by 404. */
+byte lagging[PAYMENTS]; /* 1: those of this one are; 2: they were. */
 
 bool acknowledged[PAYMENTS];
 byte faults = FAULTS;
@@ -102,6 +110,11 @@ bool dearerAsked; /* Some instance has asked for the mark of 2. */
 /* DoubtResolver: who looks up, and where a payment was looked up before it is free. */
 #define MAY_LOOK_UP(i, p) (up[i] && held[i] && call[AT(i, p)] == 0 && IS_DOUBT(memory[AT(i, p)]))
 #define LOOKED_UP(m) (BREAK == 10 -> (m) & -(m) : (m))
+#define IS_FOUND(m, p) (!masked && lagging[p] != 1 && AMONG(m, stored, p))
+/* KnownPayments.ProveAbsenceAsync; after a 422 no 404 counts. */
+#define IS_PROVEN(i, p) (pastHorizon[AT(i, p)] && (!masked || BREAK == 16) && (!isHeld[AT(i, p)] || BREAK == 15))
+#define IS_ABSENT(i, p, processor) (HAS(LOOKED_UP(memory[AT(i, p)]), processor) && IS_PROVEN(i, p) && \
+    !IS_FOUND(SET(processor), p))
 
 /* Lease.IsHeld and Lease.Owns, in ChargeContent immediately before the first byte. */
 #define MAY_SEND(i) (up[i] && (held[i] && epoch[i] != NOBODY || BREAK == 4))
@@ -117,12 +130,25 @@ inline abandon(i, p) {
 /* InstanceEpochs.GiveUp and the end of a process: others adopt what was in memory. */
 inline forget(i, p, keepsOutcomes) {
   abandon(i, p);
-  pastHorizon[AT(i, p)] = false;
+  pastHorizon[AT(i, p)] = false; isHeld[AT(i, p)] = false;
   if
   :: keepsOutcomes && memory[AT(i, p)] > OUTCOME
   :: else -> memory[AT(i, p)] = ABSENT
   fi
 }
+
+/* A processor of the set is out of the doubt. */
+inline removeFrom(i, p, processor) {
+  if
+  :: memory[AT(i, p)] == SET(processor) || BREAK == 10 -> /* Requeue. */
+    memory[AT(i, p)] = QUEUED; pastHorizon[AT(i, p)] = false; isHeld[AT(i, p)] = false
+  :: else -> memory[AT(i, p)] = memory[AT(i, p)] - SET(processor)
+  fi
+}
+
+/* An owner that has not the payment in doubt, or knows of the 422: one that adopted before it came does not. */
+#define KNOWS(i, p) (!IS_DOUBT(memory[AT(i, p)]) && memory[AT(i, p)] != QUEUED || isHeld[AT(i, p)])
+#define ONE_OF(m) (HAS(m, 1) -> 1 : (HAS(m, 2) -> 2 : 3))
 
 inline storeAt(processor, p) {
   stored[AT(processor, p)] = true;
@@ -184,8 +210,12 @@ inline adopt(i, p) {
   :: else ->
     pastHorizon[AT(i, p)] = false;
     if
-    :: handover[p] == UNSENT || BREAK == 3 -> memory[AT(i, p)] = QUEUED
-    :: handover[p] > UNSENT && BREAK != 3 -> memory[AT(i, p)] = handover[p] - IN_DOUBT
+    :: heldBy[p] != 0 && BREAK != 17 -> memory[AT(i, p)] = SET(heldBy[p]); isHeld[AT(i, p)] = true
+    :: else ->
+      if
+      :: handover[p] == UNSENT || BREAK == 3 -> memory[AT(i, p)] = QUEUED
+      :: handover[p] > UNSENT && BREAK != 3 -> memory[AT(i, p)] = handover[p] - IN_DOUBT
+      fi
     fi
   fi
 }
@@ -200,6 +230,7 @@ inline release(i) {
         handover[q] = (handover[q] > UNSENT -> handover[q] : UNSENT)
       :: else -> handover[q] = handover[q] | IN_DOUBT | SET(CHEAPEST) | used[epoch[i]]
       fi;
+      heldBy[q] = (isHeld[AT(i, q)] -> ONE_OF(memory[AT(i, q)]) : heldBy[q]);
       owner[q] = NOBODY
     :: else
     fi;
@@ -220,7 +251,8 @@ inline release(i) {
 
 /* SettlementWorker; DoubtResolver.ChargeAgainAsync sends again where a payment is in doubt, if that is one place. */
 #define MAY_CHARGE(i, p, processor) (MAY_SEND(i) && call[AT(i, p)] == 0 && \
-    (memory[AT(i, p)] == QUEUED && MAY_USE(i, processor) || memory[AT(i, p)] == SET(processor) || \
+    (memory[AT(i, p)] == QUEUED && MAY_USE(i, processor) || \
+    memory[AT(i, p)] == SET(processor) && !isHeld[AT(i, p)] || \
     BREAK == 14 && IS_DOUBT(memory[AT(i, p)]) && HAS(memory[AT(i, p)], processor)))
 
 /* What instance i may do next, by itself. */
@@ -307,9 +339,13 @@ proctype payment(byte i; byte p) {
   :: atomic { MAY_CHARGE(i, p, 1) -> call[AT(i, p)] = 1 }
   :: atomic { MAY_CHARGE(i, p, 2) -> call[AT(i, p)] = 2 }
   :: atomic { MAY_CHARGE(i, p, 3) -> call[AT(i, p)] = 3 }
-  /* Answered: 200, or 422 and the look-up after it. */
-  :: atomic { call[AT(i, p)] != 0 -> processor = call[AT(i, p)]; storeAt(processor, p); call[AT(i, p)] = 0;
+  /* Answered by 200; and by 422, which OwnedPayments.HoldAsync stores. */
+  :: atomic { call[AT(i, p)] != 0 && !stored[AT(call[AT(i, p)], p)] -> processor = call[AT(i, p)];
+       storeAt(processor, p); call[AT(i, p)] = 0;
        memory[AT(i, p)] = OUTCOME + processor; pastHorizon[AT(i, p)] = false; processor = 0 }
+  :: atomic { call[AT(i, p)] != 0 && stored[AT(call[AT(i, p)], p)] -> memory[AT(i, p)] = SET(call[AT(i, p)]);
+       isHeld[AT(i, p)] = true; call[AT(i, p)] = 0; pastHorizon[AT(i, p)] = false }
+  :: atomic { up[i] && isHeld[AT(i, p)] && HAS_ROW(p) && heldBy[p] == 0 -> heldBy[p] = ONE_OF(memory[AT(i, p)]) }
   /* Refused cleanly: 500 without a body, 429, no connection. */
   :: atomic { call[AT(i, p)] != 0 && faults > 0 -> faults--; call[AT(i, p)] = 0 }
   /* Not answered: it may be stored at any time until the horizon, or never. */
@@ -323,10 +359,12 @@ proctype payment(byte i; byte p) {
        processor = 0 }
   /* DoubtResolver: the horizon is read before the look-ups are sent. */
   :: atomic { MAY_LOOK_UP(i, p) && !pastHorizon[AT(i, p)] && HORIZON_OVER(i, p) -> pastHorizon[AT(i, p)] = true }
-  :: atomic { MAY_LOOK_UP(i, p) && AMONG(memory[AT(i, p)], stored, p) -> pastHorizon[AT(i, p)] = false;
+  :: atomic { MAY_LOOK_UP(i, p) && IS_FOUND(memory[AT(i, p)], p) -> pastHorizon[AT(i, p)] = false;
+       isHeld[AT(i, p)] = false;
        memory[AT(i, p)] = OUTCOME + (stored[AT(1, p)] -> 1 : (stored[AT(2, p)] -> 2 : 3)) }
-  :: atomic { MAY_LOOK_UP(i, p) && pastHorizon[AT(i, p)] && !AMONG(LOOKED_UP(memory[AT(i, p)]), stored, p) ->
-       memory[AT(i, p)] = QUEUED; pastHorizon[AT(i, p)] = false } /* Requeue. */
+  :: atomic { MAY_LOOK_UP(i, p) && IS_ABSENT(i, p, 1) -> removeFrom(i, p, 1) }
+  :: atomic { MAY_LOOK_UP(i, p) && IS_ABSENT(i, p, 2) -> removeFrom(i, p, 2) }
+  :: atomic { MAY_LOOK_UP(i, p) && IS_ABSENT(i, p, 3) -> removeFrom(i, p, 3) }
   /* SettlementWriter: SettlementLedger.RecordSql, whatever became of the lease. */
   :: atomic { up[i] && memory[AT(i, p)] > OUTCOME -> processor = memory[AT(i, p)] - OUTCOME;
        assert(stored[AT(processor, p)]);
@@ -344,9 +382,13 @@ proctype payment(byte i; byte p) {
   od
 }
 
-/* Calls that nobody waits for. */
+/* Calls that nobody waits for, and what stands before a processor. */
 proctype network(byte p) {
   do
+  :: atomic { p == 0 && faults > 0 && !masked -> faults--; masked = true }
+  :: atomic { p == 0 && masked -> masked = false }
+  :: atomic { heldBy[p] != 0 && lagging[p] == 0 && KNOWS(0, p) && KNOWS(1, p) -> lagging[p] = 1 }
+  :: atomic { lagging[p] == 1 -> lagging[p] = 2 }
   :: atomic { lost[AT(1, p)] > 0 -> lost[AT(1, p)]--; storeAt(1, p) }
   :: atomic { lost[AT(1, p)] > 0 -> lost[AT(1, p)]-- }
   :: atomic { lost[AT(2, p)] > 0 -> lost[AT(2, p)]--; storeAt(2, p) }

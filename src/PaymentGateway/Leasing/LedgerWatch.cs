@@ -67,7 +67,10 @@ internal sealed partial class LedgerWatch(
                 Array.ConvertAll(page, payment => payment.AmountCents),
                 Array.ConvertAll(page, payment => payment.AcceptedAt),
                 Array.ConvertAll(page, payment => PaymentStates.Handover(payment.MayBeAt)),
-                epoch));
+                epoch)
+            {
+                HeldBy = Array.ConvertAll(page, payment => payment.HeldBy),
+            });
             MarkPurged(page, stored.FindAll(row => row.OwnerEpoch == epoch));
             count += page.Count(payment => !payment.Purged);
         }

@@ -145,15 +145,18 @@ internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue 
     public void Add(Payment payment, short handover, long doubtSince)
     {
         unsettled.Add(payment);
-        if (handover == PaymentStates.Unsent)
+        var isHeld = payment.HeldBy != 0;
+        if (handover == PaymentStates.Unsent && !isHeld)
         {
             queue.Return(payment);
             return;
         }
 
-        payment.MayBeAt = PaymentStates.MayBeAt(handover);
+        // Where a processor has said that it has the payment, the marks of earlier owners say nothing more.
+        if (!isHeld)
+            payment.MayBeAt = PaymentStates.MayBeAt(handover);
         payment.DoubtSince = doubtSince;
-        if (payment.MayBeAt.IsSingle)
+        if (payment.MayBeAt.IsSingle && !isHeld)
         {
             doubts.Begin(payment);
             queue.Return(payment);

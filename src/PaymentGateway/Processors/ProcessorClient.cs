@@ -150,7 +150,7 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         var answer = await GetAsync(new Uri(_baseUrl, $"payments/{id}"));
         var stored = answer?.ReadStored();
-        var outcome = answer?.Status == 404 ? new LookupOutcome(LookupResult.NotFound)
+        var outcome = answer is { Status: 404, IsPage: false } ? new LookupOutcome(LookupResult.NotFound)
             : stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
                 ? new LookupOutcome(LookupResult.Found, cents, stored.RequestedAt)
                 : new LookupOutcome(

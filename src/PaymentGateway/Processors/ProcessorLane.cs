@@ -15,6 +15,9 @@ internal sealed partial class ProcessorLane(
     // Separate permits, because look-ups must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
 
+    private volatile Payment? _known;
+    private long _knownSince;
+
     public Processor Processor => own.Processor;
 
     public ProcessorClient Client { get; } = new(own, options, connections, lease, metrics, clock, log);
@@ -24,8 +27,14 @@ internal sealed partial class ProcessorLane(
     /// <summary>False: the processor gets no charges any more.</summary>
     public bool IsEnabled => own.IsEnabled;
 
-    /// <summary>A 404 after this time proves that no earlier call will be stored.</summary>
+    /// <summary>After this time no earlier call will be stored.</summary>
     public TimeSpan Horizon => own.InDoubtHorizon;
+
+    /// <summary>
+    /// A payment that the processor has stored; null where none is known. Payments that follow within half a horizon do
+    /// not replace it, otherwise a replica that answers look-ups a little late would never find the newest.
+    /// </summary>
+    public Guid? Known => _known?.Id;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
@@ -65,6 +74,10 @@ internal sealed partial class ProcessorLane(
         // A refused repeat leaves the doubt about an earlier call as it was.
         if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected)
             (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
+        else if (outcome.Result == ChargeResult.AlreadyStored)
+            payment.Hold(Processor.Id);
+        else if (outcome.Result == ChargeResult.Settled)
+            Know(payment);
 
         return outcome;
     }
@@ -77,12 +90,24 @@ internal sealed partial class ProcessorLane(
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await Client.LookUpAsync(payment.Id);
             span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            if (outcome.Result == LookupResult.Found)
+                Know(payment);
             return outcome;
         }
         finally
         {
             _lookups.Release();
         }
+    }
+
+    // Two threads at once may both replace it, by payments that are both stored.
+    private void Know(Payment payment)
+    {
+        if (_known is not null && clock.GetElapsedTime(Volatile.Read(ref _knownSince)) < Horizon / 2)
+            return;
+
+        Volatile.Write(ref _knownSince, clock.GetTimestamp());
+        _known = payment;
     }
 
     /// <summary>The state as the metrics name it, without durations.</summary>

@@ -45,6 +45,9 @@ internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, Ti
 
     private static ReadOnlySpan<byte> ByteOrderMark => [0xEF, 0xBB, 0xBF];
 
+    /// <summary>The body is HTML or XML, so no processor of the contract sent it.</summary>
+    public bool IsPage => Body.Span.TrimStart(" \t\r\n"u8) is [(byte)'<', ..];
+
     /// <returns>Null when it is not JSON of this type.</returns>
     public T? Read<T>(JsonTypeInfo<T> type) where T : class
     {
@@ -106,7 +109,7 @@ internal enum LookupResult
     /// <summary>200: stored there.</summary>
     Found,
 
-    /// <summary>404: not stored; a call in flight may still be stored.</summary>
+    /// <summary>404: not stored, if the processor itself says it; a call in flight may still be stored.</summary>
     NotFound,
 
     /// <summary>No answer, or 429.</summary>

@@ -9,8 +9,8 @@ namespace PaymentGateway.Settling;
 /// Whether this instance owns a payment and may charge it, and how it leaves: settled, parked or dropped. Any thread.
 /// </summary>
 internal sealed partial class OwnedPayments(
-    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, GatewayMetrics metrics,
-    TimeProvider clock, ILogger<OwnedPayments> log)
+    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, PaymentStore payments,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<OwnedPayments> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
@@ -55,6 +55,29 @@ internal sealed partial class OwnedPayments(
         }
     }
 
+    /// <summary>
+    /// Stores that a processor has said that it has this payment. Retries until this is stored, whoever owns the
+    /// payment by then, because an adopter could charge another processor otherwise.
+    /// </summary>
+    public async Task HoldAsync(Payment payment)
+    {
+        while (!payment.Purged)
+        {
+            try
+            {
+                await payments.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
+                _outage.Succeed();
+                return;
+            }
+            catch (Exception unavailable)
+            {
+                var level = _outage.Fail(LogLevel.Warning);
+                Log.HoldingFailed(log, level, payment, unavailable.Message);
+                await Task.Delay(RetryAfter, clock);
+            }
+        }
+    }
+
     private static partial class Log
     {
         [LoggerMessage(420, LogLevel.Error, "Payment {CorrelationId} is parked: {Reason}")]
@@ -62,6 +85,10 @@ internal sealed partial class OwnedPayments(
 
         [LoggerMessage(EventId = 421, Message = "Failed to park payment {CorrelationId}: {Reason}")]
         public static partial void ParkingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
+
+        [LoggerMessage(
+            EventId = 422, Message = "Failed to store that a 422 says where payment {CorrelationId} is: {Reason}")]
+        public static partial void HoldingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
     }
 }
 

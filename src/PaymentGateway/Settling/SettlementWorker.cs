@@ -96,12 +96,14 @@ internal sealed partial class SettlementWorker(
         return null;
     }
 
-    private bool TryAcquire(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax && lane.TryAcquire();
+    private bool TryAcquire(ProcessorLane lane) => HasCapacity(lane) && lane.TryAcquire();
+
+    private bool HasCapacity(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax;
 
     // Only the processor at which a terminated owner may have charged can end the doubt: by a charge, or by a
-    // look-up.
+    // look-up. Without capacity the charge would keep all payments behind it waiting.
     private bool MayChargeAgain(Payment payment) =>
-        payment.MayBeAt.IsSingle && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only]
+        payment.MayBeAt.IsSingle && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only] && HasCapacity(only)
         && only.Health.Read().Availability is Availability.Usable or Availability.Probe;
 
     private ProcessorLane? Choose(Payment payment)

@@ -146,11 +146,12 @@ internal sealed class LeaseStore(
             FROM claim AS owner
             WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @Epoch
               AND EXISTS (SELECT 1 FROM lowered)
-            RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover
+            RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by
         )
         SELECT CASE WHEN (SELECT count(*) FROM orphans) = @Limit THEN (SELECT max(accepted_at) FROM orphans)
                     ELSE {NextPage} END AS next,
-               moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.handover
+               moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.handover,
+               moved.held_by
         FROM lowered LEFT JOIN moved ON true
         """;
 
@@ -391,10 +392,11 @@ internal sealed record AdoptArgs(
 
 /// <summary>Next is null at the end of the search; the rest is null where nothing was adopted.</summary>
 internal sealed record AdoptedRow(
-    DateTime? Next, Guid? CorrelationId, long? AmountCents, DateTime? AcceptedAt, int? OwnerEpoch, short? Handover)
+    DateTime? Next, Guid? CorrelationId, long? AmountCents, DateTime? AcceptedAt, int? OwnerEpoch, short? Handover,
+    short? HeldBy)
 {
     public StoredPayment Stored =>
-        new(CorrelationId!.Value, AmountCents!.Value, AcceptedAt!.Value, OwnerEpoch!.Value, Handover!.Value);
+        new(CorrelationId!.Value, AmountCents!.Value, AcceptedAt!.Value, OwnerEpoch!.Value, Handover!.Value, HeldBy);
 }
 
 /// <summary>Next is where the next page begins; null is the end, here and below.</summary>

@@ -38,21 +38,28 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     // Stored as handed over, so that BacklogSweep does not load payments that are in memory. A second statement reads
     // the owners, because this one's snapshot may be older than rows that it waits for.
     private const string StoreAgainSql = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, owner_epoch)
-        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, @OwnerEpoch
-        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers)
-          AS kept (correlation_id, amount_cents, accepted_at, handover)
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, held_by, owner_epoch)
+        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, nullif(kept.held_by, 0),
+               @OwnerEpoch
+        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers, @HeldBy)
+          AS kept (correlation_id, amount_cents, accepted_at, handover, held_by)
         WHERE EXISTS (SELECT 1 FROM open_epochs WHERE epoch = @OwnerEpoch)
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
     private const string FindSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover FROM payments
+        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by FROM payments
         WHERE correlation_id = ANY(@Ids) AND {MultiHost.IsCommitted}
         """;
 
+    // Of any owner, because it stays true whoever owns the payment.
+    private const string HoldSql = """
+        UPDATE payments SET held_by = @HeldBy
+        WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND held_by IS DISTINCT FROM @HeldBy
+        """;
+
     private const string UnsettledPageSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover FROM payments
+        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by FROM payments
         WHERE owner_epoch = @OwnerEpoch AND handover = {Sql.AsAccepted}
           AND accepted_at >= @From AND accepted_at <= @To AND {IsUnsettled} AND {MultiHost.IsCommitted}
         ORDER BY accepted_at LIMIT @Limit
@@ -96,6 +103,11 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
             FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout)).AsList(),
         ids));
 
+    /// <summary>Stores that a processor has said that it has a payment; nothing where the payment was purged.</summary>
+    /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
+    public Task HoldAsync(HoldArgs payment) =>
+        shared.RunAsync(db => db.ExecuteAsync(HoldSql, payment, commandTimeout: db.CommandTimeout));
+
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) => RowReading.RunAsync(
         () => batches.RunAsync(
@@ -108,16 +120,28 @@ internal sealed record StoreArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int OwnerEpoch, string LockTimeout = "300ms");
 
 internal sealed record StoreAgainArgs(
-    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int OwnerEpoch);
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int OwnerEpoch)
+{
+    /// <summary>The processors that have said that they have a payment; 0 where none did.</summary>
+    public short[] HeldBy { get; init; } = new short[Ids.Length];
+}
+
+internal sealed record HoldArgs(Guid Id, DateTime AcceptedAt, int HeldBy);
 
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
 internal sealed record StoredPayment(
-    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover)
+    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover, short? HeldBy = null)
 {
-    public Payment ToPayment() => new(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch)
+    public Payment ToPayment()
     {
-        Attempts = Handover == AsAccepted ? (short)0 : null,
-    };
+        var payment = new Payment(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch)
+        {
+            Attempts = Handover == AsAccepted ? (short)0 : null,
+        };
+        if (HeldBy is { } processor)
+            payment.Hold(processor);
+        return payment;
+    }
 }

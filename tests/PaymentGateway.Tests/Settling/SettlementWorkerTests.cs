@@ -227,6 +227,9 @@ public sealed class SettlementWorkerTests : OneWorker
     {
         await StartAsync();
         Stages.Lease.Stored(Epoch, Known.AtBoth);
+        // Known to be at default, so that a 404 beside it proves something.
+        Pay();
+        Stages.Outcomes.Remove(await TakeOutcomesAsync(1));
         await Rig.Default.SetFaultsAsync(new { garbage = true });
         var payment = Pay();
         var until = Clock.GetUtcNow() + TimeSpan.FromMinutes(2);

@@ -1,0 +1,96 @@
+namespace PaymentGateway.Tests.Settling;
+
+/// <summary>What a processor has said outlives the instance that heard it.</summary>
+public sealed class ProofAfterRestartTests : OwnRig
+{
+    private OddProcessor _odd = null!;
+
+    private string[] Settings =>
+    [
+        $"Processors:default:BaseUrl={_odd.BaseAddress}", "Settling:CallTimeout=300ms", "Settling:ConnectTimeout=200ms",
+        "Settling:InDoubtHorizon=500ms", "Settling:DrainTimeout=0s", "Routing:FallbackAfter=0s",
+    ];
+
+    public override async Task InitializeAsync()
+    {
+        await base.InitializeAsync();
+        _odd = await OddProcessor.StartAsync();
+    }
+
+    public override async Task DisposeAsync()
+    {
+        await base.DisposeAsync();
+        await _odd.DisposeAsync();
+    }
+
+    [PostgresTheory]
+    [InlineData("stop")]
+    [InlineData("close")]   // As after a kill: nothing is released, and the epoch is adopted.
+    public async Task A_payment_that_default_says_it_has_goes_nowhere_else_after_its_owner(string end)
+    {
+        var gateway = await Rig.StartGatewayAsync(Settings);
+        await gateway.PayAsync();
+        await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 1, "one is known to be at default");
+        var id = Guid.NewGuid();
+        (_odd.LosesAnswer, _odd.Hides) = (one => one == id, one => one == id);
+        await Eventually.HoldsAsync(
+            async () => await gateway.PayAsync(id) == HttpStatusCode.Accepted && _odd.Duplicates > 0,
+            "default says that it has the payment");
+        await Eventually.HoldsAsync(
+            () => Rig.Database.ScalarAsync<bool>(
+                $"SELECT coalesce(held_by, 0) = 1 FROM payments WHERE correlation_id = '{id}'"),
+            "its word is stored");
+        _odd.IsFailing = true;
+        var epoch = gateway.Part<Lease>().Epoch;
+        if (end == "close")
+        {
+            await Rig.Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
+        }
+        else
+        {
+            await Rig.StopGatewayAsync(gateway);
+            gateway = await Rig.StartGatewayAsync(Settings);
+        }
+
+        await Eventually.HoldsAsync(
+            () => gateway.Part<Lease>().Epoch > epoch && gateway.Part<DoubtQueue>().Count == 1, "it is adopted");
+        // Twice its lease and horizon.
+        await Task.Delay(TimeSpan.FromSeconds(8));
+
+        Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
+        _odd.Hides = _ => false;
+        await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 2, "it is settled");
+        Assert.Equal(2, _odd.Stored.Count);
+    }
+
+    // It has settled nothing itself, so the ledger tells what default is known to have.
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task After_a_restart_the_ledger_tells_a_payment_that_shows_what_a_404_is_worth(bool isFound)
+    {
+        var before = await Rig.StartGatewayAsync(Settings);
+        var known = await before.PayAsync();
+        await Eventually.HoldsAsync(async () => await Rig.CountSettledAsync() == 1, "one is known to be at default");
+        await Rig.StopGatewayAsync(before);
+        var after = await Rig.StartGatewayAsync(Settings);
+        var id = Guid.NewGuid();
+        _odd.LosesCharge = _ => true;
+        _odd.Hides = one => one == known && !isFound;
+        await Eventually.HoldsAsync(
+            async () => await after.PayAsync(id) == HttpStatusCode.Accepted && _odd.Posts > 1, "it is charged");
+        _odd.IsFailing = true;
+
+        if (isFound)
+        {
+            await Rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
+            return;
+        }
+
+        var lookUps = _odd.LookUps;
+        await Eventually.HoldsAsync(() => _odd.LookUps > lookUps + 20, "it is looked up again and again");
+        Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
+        _odd.Hides = _ => false;
+        await Rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
+    }
+}

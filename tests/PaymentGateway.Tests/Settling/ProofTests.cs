@@ -1,0 +1,183 @@
+namespace PaymentGateway.Tests.Settling;
+
+/// <summary>What proves that a processor has a payment, and what proves that it has not.</summary>
+public sealed class ProofTests : OneWorker
+{
+    private static readonly TimeSpan Step = 4 * PollInterval;
+
+    private OddProcessor _odd = null!;
+
+    public override async Task InitializeAsync()
+    {
+        await base.InitializeAsync();
+        _odd = await OddProcessor.StartAsync();
+    }
+
+    public override async Task DisposeAsync()
+    {
+        await base.DisposeAsync();
+        await _odd.DisposeAsync();
+    }
+
+    [PostgresFact]
+    public async Task A_payment_that_default_says_it_has_goes_nowhere_else_though_its_look_ups_answer_404()
+    {
+        await StartOddAsync();
+        await SettleOneAsync();
+        var posts = _odd.Posts;
+        var payment = NewPayment();
+        (_odd.LosesAnswer, _odd.Hides) = (id => id == payment.Id, id => id == payment.Id);
+        Stages.Add(payment);
+        await Clock.AdvancesUntilAsync(() => _odd.Duplicates > 0, Step, "default says that it has the payment");
+        _odd.IsFailing = true;
+
+        await PassAsync(TimeSpan.FromMinutes(2));
+
+        Assert.Equal((1, 0), (Stages.Doubts.Count, Stages.Outcomes.Count));
+        Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
+        // The first charge, and the one that was answered by 422.
+        Assert.Equal(posts + 2, _odd.Posts);
+        Assert.Contains(
+            Stages.ShownOf<DoubtResolver>(), line => line.Contains($"{payment.Id} at default", StringComparison.Ordinal)
+                && line.Contains("422", StringComparison.Ordinal));
+        _odd.Hides = _ => false;
+        await SettledAsync(payment, Known.Default);
+    }
+
+    // An ingress without its route, say. It answers the look-ups of what is certainly there by the same 404.
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]   // Nothing is known to be there yet.
+    public async Task A_404_that_answers_every_look_up_releases_no_payment(bool isOneKnown)
+    {
+        await StartOddAsync();
+        if (isOneKnown)
+            await SettleOneAsync();
+        var payment = NewPayment();
+        _odd.LosesAnswer = id => id == payment.Id;
+        _odd.Hides = _ => true;
+        Stages.Add(payment);
+        await Eventually.HoldsAsync(() => _odd.Stored.ContainsKey(payment.Id), "default has the payment");
+        _odd.IsFailing = true;
+
+        await PassAsync(TimeSpan.FromMinutes(2));
+
+        Assert.Equal((1, 0), (Stages.Doubts.Count, Stages.Outcomes.Count));
+        Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
+        _odd.Hides = _ => false;
+        await SettledAsync(payment, Known.Default);
+    }
+
+    [PostgresTheory]
+    [InlineData("", "NotFound")]
+    [InlineData("404 page not found", "NotFound")]
+    [InlineData("{\"title\":\"Not found\"}", "NotFound")]
+    [InlineData("<html><h1>404 Not Found</h1></html>", "Unknown")]
+    [InlineData("\r\n <!DOCTYPE html>", "Unknown")]
+    public async Task A_404_with_a_page_is_no_answer(string body, string result)
+    {
+        await StartOddAsync();
+        _odd.NotFound = body;
+
+        Assert.Equal(result, $"{(await Stages.Default.Client.LookUpAsync(Guid.NewGuid())).Result}");
+    }
+
+    [PostgresFact]
+    public async Task A_404_beside_a_known_payment_that_is_found_releases_the_payment_past_the_horizon()
+    {
+        await StartOddAsync();
+        await SettleOneAsync();
+        var payment = NewPayment();
+        _odd.LosesCharge = id => id == payment.Id;
+
+        Stages.Add(payment);
+
+        await SettledAsync(payment, Known.Fallback);
+    }
+
+    // The same charge at the same processor is always safe, so nobody has to wait for a second payment.
+    [PostgresFact]
+    public async Task A_payment_alone_that_default_lost_is_charged_there_again_after_an_outage_of_any_length()
+    {
+        await StartOddAsync();
+        var payment = NewPayment();
+        _odd.LosesCharge = id => id == payment.Id;
+        Stages.Add(payment);
+        await Eventually.HoldsAsync(() => _odd.Posts > 0, "it is charged");
+        await PassAsync(TimeSpan.FromMinutes(1));
+        Assert.Equal(0, Stages.Outcomes.Count);
+
+        _odd.LosesCharge = _ => false;
+
+        await SettledAsync(payment, Known.Default);
+        Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
+    }
+
+    [PostgresFact]
+    public async Task What_fallback_finds_does_not_wait_for_default_that_is_silent()
+    {
+        const int count = 40;   // More than look-ups have permits.
+        await StartAsync();
+        await Rig.Default.SetFaultsAsync(new { lookUp = "hang" });
+        var payments = Enumerable.Range(0, count).Select(_ => NewPayment()).ToList();
+        await Rig.Fallback.PlantAsync(payments.Select(payment => new ProcessorPayment(
+            payment.Id, payment.Amount, Batches.Noon)));
+        foreach (var payment in payments)
+        {
+            (payment.MayBeAt, payment.DoubtSince) = (Known.AtBoth, Clock.GetTimestamp());
+            Stages.Open.Add(payment);
+            Stages.Doubts.Add(payment);
+        }
+
+        // The clock stands still, so no call ends by its time limit.
+        var settled = await TakeOutcomesAsync(count);
+
+        Assert.All(settled, one => Assert.Equal(Stages.Fallback.Processor, one.Processor));
+    }
+
+    [PostgresFact]
+    public async Task An_adopted_payment_joins_8000_doubts_at_its_processor_and_keeps_no_other_waiting()
+    {
+        await StartAsync(("Gateway:Routing:FallbackAfter", "0s"));
+        Stages.Lease.Stored(Epoch, Known.AtBoth);
+        await Rig.Default.SetFaultsAsync(new { lookUp = "hang" });
+        for (var doubt = 0; doubt < 8_000; doubt++)
+            Stages.Doubts.Add(NewDoubt());
+        Stages.Add(NewDoubt());
+
+        var payment = Pay();
+
+        var settlement = Assert.Single(await TakeOutcomesAsync(1));
+        Assert.Equal((payment, Stages.Fallback.Processor), (settlement.Payment, settlement.Processor));
+        Assert.Equal(8_001, Stages.Doubts.CountAt(Known.Default));
+    }
+
+    private async Task StartOddAsync()
+    {
+        await StartAsync(("Gateway:Processors:Default:BaseUrl", _odd.BaseAddress.AbsoluteUri));
+        Stages.Lease.Stored(Epoch, Known.AtBoth);
+    }
+
+    private async Task SettleOneAsync() => await SettledAsync(Pay(), Known.Default);
+
+    private async Task PassAsync(TimeSpan time)
+    {
+        var until = Clock.GetUtcNow() + time;
+        await Clock.AdvancesUntilAsync(() => Clock.GetUtcNow() > until, Step, $"{time} pass");
+    }
+
+    private async Task SettledAsync(Payment payment, Processor processor)
+    {
+        await Clock.AdvancesUntilAsync(() => Stages.Outcomes.Count > 0, Step, "it is settled");
+        var settlement = Assert.Single(await TakeOutcomesAsync(1));
+        Assert.Equal((payment, processor.Name), (settlement.Payment, settlement.Processor.Name));
+        Stages.Outcomes.Remove([settlement]);
+    }
+
+    private Payment NewDoubt()
+    {
+        var payment = NewPayment();
+        (payment.MayBeAt, payment.DoubtSince) = (Known.AtDefault, Clock.GetTimestamp());
+        return payment;
+    }
+}
