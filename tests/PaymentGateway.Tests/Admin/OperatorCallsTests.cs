@@ -177,9 +177,13 @@ public sealed class OperatorCallsTests() : OneGateway(
             new[] { paused, right, other }.Select(answer => answer.StatusCode));
         Assert.InRange(paused.Headers.RetryAfter!.Delta!.Value, TimeSpan.FromSeconds(1), TimeSpan.FromMinutes(1));
         Assert.Equal(
-            ["8 203.0.113.7", "9 203.0.113.7", "8 203.0.113.8"],
-            Read(lines).Select(
-                line => $"{line.GetProperty("eventId")} {Text(line.GetProperty("values"), "Address")}"));
+            [
+                "8 A wrong token from 203.0.113.7 for GET /metrics",
+                $"9 {WrongTokens.Max} wrong tokens from 203.0.113.7 within a minute: until it is over, wrong ones from "
+                    + "there get 429",
+                "8 A wrong token from 203.0.113.8 for GET /metrics",
+            ],
+            Read(lines).Select(line => $"{line.GetProperty("eventId")} {Text(line, "message")}"));
     }
 
     [PostgresFact]
