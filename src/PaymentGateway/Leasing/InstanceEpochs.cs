@@ -4,8 +4,8 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>Opens, renews, gives up and releases this instance's epochs.</summary>
 internal sealed class InstanceEpochs(
-    LeaseStore leases, PaymentStore payments, InstanceLock instance, Lease lease, LowWaterMark mark,
-    StoredBacklog backlog, UnsettledPayments unsettled, GatewayOptions options)
+    LeaseStore leases, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
+    UnsettledPayments unsettled, GatewayOptions options)
 {
     /// <summary>Begins an epoch, which may use the cheapest processor.</summary>
     /// <exception cref="ConfigurationException">
@@ -94,7 +94,7 @@ internal sealed class InstanceEpochs(
         var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         // A charge that ended a moment ago may have brought a 422 that is not stored yet.
         foreach (var payment in held.Where(payment => payment.HeldBy != 0))
-            await payments.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
+            await leases.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
         return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
     }
 

@@ -9,7 +9,7 @@ namespace PaymentGateway.Settling;
 /// Whether this instance owns a payment and may charge it, and how it leaves: settled, parked or dropped. Any thread.
 /// </summary>
 internal sealed partial class OwnedPayments(
-    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, PaymentStore payments,
+    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, LeaseStore leases,
     GatewayMetrics metrics, TimeProvider clock, ILogger<OwnedPayments> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
@@ -65,7 +65,7 @@ internal sealed partial class OwnedPayments(
         {
             try
             {
-                await payments.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
+                await leases.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
                 _outage.Succeed();
                 return;
             }

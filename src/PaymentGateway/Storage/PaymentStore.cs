@@ -52,12 +52,6 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         WHERE correlation_id = ANY(@Ids) AND {MultiHost.IsCommitted}
         """;
 
-    // Of any owner, because it stays true whoever owns the payment.
-    private const string HoldSql = """
-        UPDATE payments SET held_by = @HeldBy
-        WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND held_by IS DISTINCT FROM @HeldBy
-        """;
-
     private const string UnsettledPageSql = $"""
         SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by FROM payments
         WHERE owner_epoch = @OwnerEpoch AND handover = {Sql.AsAccepted}
@@ -103,11 +97,6 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
             FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout)).AsList(),
         ids));
 
-    /// <summary>Stores that a processor has said that it has a payment; nothing where the payment was purged.</summary>
-    /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
-    public Task HoldAsync(HoldArgs payment) =>
-        shared.RunAsync(db => db.ExecuteAsync(HoldSql, payment, commandTimeout: db.CommandTimeout));
-
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) => RowReading.RunAsync(
         () => batches.RunAsync(
@@ -125,8 +114,6 @@ internal sealed record StoreAgainArgs(
     /// <summary>The processors that have said that they have a payment; 0 where none did.</summary>
     public short[] HeldBy { get; init; } = new short[Ids.Length];
 }
-
-internal sealed record HoldArgs(Guid Id, DateTime AcceptedAt, int HeldBy);
 
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);

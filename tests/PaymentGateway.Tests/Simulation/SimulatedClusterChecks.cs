@@ -118,6 +118,18 @@ internal sealed partial class SimulatedCluster
             _removed[at] = _removed.GetValueOrDefault(at).Plus(sum);
     }
 
+    // Where nothing is known, nothing proves that a processor has not stored a payment in doubt.
+    private bool IsKnownAt(Processor processor) =>
+        Rows().Exists(row => row.Settlement is not null && row.At == processor.Id);
+
+    // Traffic goes on after the last fault.
+    private void OperateAndPay()
+    {
+        Operate();
+        if (!Processors.Any(one => IsKnownAt(one.Processor)))
+            Do(new Step(Verb.Pay, Living().First(one => !one.IsStopping).Who));
+    }
+
     private void CheckHealed()
     {
         Check();
