@@ -95,6 +95,10 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
         await payments.StoreAsync(settled);
         await OpenTwoAsync(batches);
+        // The other instance, whose connection is older than the rows and lives on.
+        await using var others = Connections(1);
+        await others.RunAsync(static (db, sql) => db.ExecuteAsync(sql), "SELECT 1");
+        var (found, recorded) = (new PaymentStore(shared, others), new SettlementLedger(shared, others));
 
         await StandbyIsMissedAsync();
         Task[] lost = [payments.StoreAsync(added), ledger.RecordAsync(Batches.ToRecord(settled))];
@@ -109,17 +113,17 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
 
         Func<Task<long>> find = what switch
         {
-            "a known payment" => async () => (await payments.FindAsync(added.Ids)).Count,
-            "an outcome" => () => ledger.RecordAsync(Batches.ToRecord(settled)),
-            _ => async () => (await payments.UnsettledPageAsync(
+            "a known payment" => async () => (await found.FindAsync(added.Ids)).Count,
+            "an outcome" => () => recorded.RecordAsync(Batches.ToRecord(settled)),
+            _ => async () => (await found.UnsettledPageAsync(
                 new UnsettledPageArgs(epoch, added.AcceptedAts[0], added.AcceptedAts[^1], 100))).Count,
         };
-        var found = find();
-        await await Task.WhenAny(WaitForStandbyAsync(2), found);
-        Assert.False(found.IsCompleted, $"{what}, from one server alone");
+        var asked = find();
+        await await Task.WhenAny(WaitForStandbyAsync(2), asked);
+        Assert.False(asked.IsCompleted, $"{what}, from one server alone");
 
         await SetStandbyAsync("RESET synchronous_standby_names");
-        Assert.Equal(3, await found);
+        Assert.Equal(3, await asked);
     }
 
     [PostgresFact]
