@@ -110,6 +110,7 @@ public sealed class ProcessorHealthTests
         var failed = 0;
         while (_health.Circuit == Circuit.Closed)
         {
+            Assert.InRange(failed, 0, expected);
             if (failed++ > 0)
                 _clock.Advance(TimeSpan.FromSeconds(eachSeconds));
             Fail();
@@ -182,6 +183,7 @@ public sealed class ProcessorHealthTests
             while (ProcessorRouter.Choose([_health.Read() with { HasRefused = refused }, usable], age, fallbackAfter)
                 is var chosen and not 1)
             {
+                Assert.InRange(age, TimeSpan.Zero, within + TimeSpan.FromSeconds(0.1));
                 var wait = TimeSpan.FromMilliseconds(50);
                 if (chosen == 0)
                 {
