@@ -197,13 +197,20 @@ internal sealed partial class SimulatedCluster : IDisposable
 
         _held?.End(commits: false);
         EndDelay(isLost: true);
-        var stored = StoredIds();
+        var rows = Rows().FindAll(row => row.IsStored);
+        var stored = rows.ConvertAll(row => row.Id);
         foreach (var one in Living().Where(one => !one.Actor.IsFrozen && !one.IsStalled && !one.IsStopping))
             _remembered.AddRange(one.Part<UnsettledPayments>().Snapshot()
                 .Where(payment => payment.Epoch == one.Part<Lease>().Epoch && stored.Contains(payment.Id))
                 .Select(payment => (one, payment)));
-        foreach (var id in stored)
-            (_payments[id].PurgedAt, _payments[id].IsOld, _payments[id].IsCrashed) = (Time.Now, true, true);
+        foreach (var row in rows)
+        {
+            var payment = _payments[row.Id];
+            (payment.PurgedAt, payment.IsOld, payment.IsCrashed) = (Time.Now, true, true);
+            payment.AcceptedAt = row.AcceptedAt;
+        }
+
+        _settled.Clear();
         _database.Execute("TRUNCATE payments, settlements, settlement_totals, payment_events, doubts, ledger_intact");
         _emptied++;
         _removed.Clear();

@@ -34,7 +34,8 @@ internal sealed partial class SimulatedCluster
     public void OnStored(Guid id, Processor processor)
     {
         Trace($"{processor} stores {Name(id)}");
-        if (Processors.Count(one => one.Stored.ContainsKey(id)) > 1)
+        NoteAnew(Rows());
+        if (!_payments[id].IsAnew && Processors.Count(one => one.Stored.ContainsKey(id)) > 1)
             Violate($"{Name(id)} is charged by two processors");
     }
 
@@ -56,7 +57,8 @@ internal sealed partial class SimulatedCluster
 
         var ids = rows.Select(row => row.Id).ToHashSet();
         CheckRemembered(ids);
-        foreach (var back in ids.Select(id => _payments[id]).Where(payment => payment.IsCrashed))
+        NoteAnew(rows);
+        foreach (var back in ids.Select(id => _payments[id]).Where(payment => payment is { IsCrashed: true, IsAnew: false }))
             (back.PurgedAt, back.IsOld, back.IsCrashed) = (null, false, false);
         foreach (var (id, payment) in _payments)
             if (payment is { History.AcknowledgedCents: not null, PurgedAt: null } && !ids.Contains(id))
@@ -72,6 +74,14 @@ internal sealed partial class SimulatedCluster
             Violate("the totals are not those of the settlements");
         if (_violation is not null)
             throw new ViolationException(_violation, _trace);
+    }
+
+    // An owner that stores a payment again keeps the time of its acceptance.
+    private void NoteAnew(List<Row> rows)
+    {
+        foreach (var row in rows)
+            if (_payments[row.Id] is { IsCrashed: true } payment)
+                payment.IsAnew |= row.AcceptedAt != payment.AcceptedAt;
     }
 
     /// <summary>
@@ -130,12 +140,12 @@ internal sealed partial class SimulatedCluster
 
     private List<Row> Rows() => _database.Read(
         """
-        SELECT correlation_id, p.correlation_id IS NOT NULL, s.processor, s.amount_cents, s.requested_at
+        SELECT correlation_id, accepted_at, p.correlation_id IS NOT NULL, s.processor, s.amount_cents, s.requested_at
         FROM payments p FULL JOIN settlements s USING (accepted_at, correlation_id)
         """,
-        row => row.IsDBNull(2)
-            ? new Row(row.GetGuid(0), row.GetBoolean(1), 0, null)
-            : new Row(row.GetGuid(0), row.GetBoolean(1), row.GetInt16(2), (row.GetInt64(3), row.GetDateTime(4))));
+        row => new Row(
+            row.GetGuid(0), row.GetDateTime(1), row.GetBoolean(2), row.IsDBNull(3) ? (short)0 : row.GetInt16(3),
+            row.IsDBNull(3) ? null : (row.GetInt64(4), row.GetDateTime(5))));
 
     private Dictionary<short, Sum> Totals() => _database.Read(
         """
@@ -167,7 +177,8 @@ internal sealed partial class SimulatedCluster
     }
 
     /// <summary>A payment in the ledger.</summary>
-    private sealed record Row(Guid Id, bool IsStored, short At, (long Cents, DateTime RequestedAt)? Settlement);
+    private sealed record Row(
+        Guid Id, DateTime AcceptedAt, bool IsStored, short At, (long Cents, DateTime RequestedAt)? Settlement);
 
     private readonly record struct Sum(long Requests, long Cents)
     {
