@@ -12,10 +12,6 @@ internal sealed partial class SettlementWorker(
     PaymentQueue queue, ProcessorLanes lanes, OwnedPayments owned, DoubtQueue doubts, Lease lease,
     GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log) : BackgroundService
 {
-    // A processor with this many payments in doubt gets no charge until look-ups have resolved some, because each doubt
-    // takes memory and repeats its look-up.
-    private const int DoubtsMax = 8_000;
-
     // Time alone may change the route: a probe falls due, a fallback delay ends.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
@@ -94,7 +90,8 @@ internal sealed partial class SettlementWorker(
         return null;
     }
 
-    private bool TryAcquire(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax && lane.TryAcquire();
+    private bool TryAcquire(ProcessorLane lane) =>
+        doubts.CountAt(lane.Processor) < options.Settling.DoubtsMax && lane.TryAcquire();
 
     // Only the processor at which a terminated owner may have charged can end the doubt: by a charge, or by a
     // look-up.

@@ -15,11 +15,14 @@ public sealed class SimulationAlone
 /// Schedules of faults, by seed, on real instances and a real database (docs/testing.md). SEED and RUNS name others.
 /// </summary>
 [Collection(SimulationAlone.Name), Trait(Alone.Lane, Alone.Name)]
-public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutputHelper output)
-    : IClassFixture<SimulatedDatabase>
+public sealed class ClusterSimulationTests(
+    SimulatedDatabase unlogged, SimulatedDurableDatabase durable, ITestOutputHelper output)
+    : IClassFixture<SimulatedDatabase>, IClassFixture<SimulatedDurableDatabase>
 {
     private const int RunsOfATest = 40;
     private const int Size = 50;
+
+    private readonly Marks _marks = new();
 
     [PostgresFact]
     public async Task No_schedule_of_faults_charges_twice_or_loses_an_acknowledged_payment()
@@ -32,7 +35,7 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
             for (var seed = first; seed < first + runs; seed++)
                 PlayAndShrink(seed);
         });
-        output.WriteLine($"{runs} schedules from seed {first} in {watch.Elapsed.TotalSeconds:0} s");
+        output.WriteLine($"{runs} schedules from seed {first} in {watch.Elapsed.TotalSeconds:0} s\n{_marks}");
     }
 
     /// <summary>A red run prints a line for schedules.txt.</summary>
@@ -41,7 +44,7 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
     {
         foreach (var line in File.ReadLines(Repository.PathOf(
             "tests", "PaymentGateway.Tests", "Simulation", "schedules.txt")))
-            if (Play(Schedule.Parse(line)) is { } violation)
+            if (Play(Schedule.Parse(line)).Violation is { } violation)
                 Assert.Fail($"{line}: {violation.Message}\n{violation.Trace}");
     });
 
@@ -52,14 +55,22 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
             Assert.Equal(printed, $"{Schedule.Parse(printed)}");
     }
 
-    [Fact]
-    public void Each_moment_around_a_statement_is_that_of_one_of_the_stores()
+    [PostgresFact]
+    public Task A_seed_is_one_execution() => OnAThreadAsync(() =>
     {
-        var reached = StatementRulesTests.Texts.Select(one => SimulatedCluster.PointsOf(one.Sql))
-            .SelectMany(points => new[] { points.Before, points.After }).OfType<Point>().Distinct().Order();
+        foreach (var schedule in Enumerable.Range(1, 5).Select(Of))
+            Assert.Equal(Play(schedule).Trace, Play(schedule).Trace);
+    });
 
-        Assert.Equal(Enum.GetValues<Point>().Where(point => point >= Point.Inserts), reached);
-    }
+    [Fact]
+    public void Each_moment_of_a_schedule_is_a_place_in_a_charge_or_around_a_statement() => Assert.Subset(
+        new HashSet<string>(
+        [
+            "Connects", "Sent", "UsesFallback", "Stored", .. StatementNames.All,
+            .. StatementNames.All.Select(name => name + StatementNames.Answered),
+        ]),
+        Enumerable.Range(1, 300).SelectMany(seed => Of(seed).Steps).Where(step => step.Verb == Verb.Arm)
+            .Select(step => step.Moment).ToHashSet());
 
     // A thread of its own, which is none of the pool's.
     private static Task OnAThreadAsync(Action play) => Task.Factory.StartNew(
@@ -72,27 +83,33 @@ public sealed class ClusterSimulationTests(SimulatedDatabase database, ITestOutp
     private void PlayAndShrink(int seed)
     {
         var schedule = Of(seed);
-        if (Play(schedule) is not { } violation)
+        var violation = Play(schedule).Violation;
+        _marks.EndSchedule();
+        if (violation is null)
             return;
 
-        while (Schedule.All.Shrinker(schedule).Select(smaller => (Smaller: smaller, Violation: Play(smaller)))
+        while (Schedule.All.Shrinker(schedule).Select(smaller => (Smaller: smaller, Play(smaller).Violation))
             .FirstOrDefault(tried => tried.Violation is not null) is { Violation: not null } found)
             (schedule, violation) = found;
         Assert.Fail($"make simulate SEED={seed} RUNS=1: {violation.Message}\n{schedule}\n{violation.Trace}");
     }
 
-    private ViolationException? Play(Schedule schedule)
+    private (ViolationException? Violation, string Trace) Play(Schedule schedule)
     {
-        using var cluster = new SimulatedCluster(database, schedule.Seed, schedule.Instances);
+        var knobs = new Knobs(schedule.Seed);
+        using var cluster = new SimulatedCluster(
+            knobs.IsDurable ? durable : unlogged, knobs, schedule.Seed, schedule.Instances, _marks);
+        ViolationException? violation = null;
         try
         {
             cluster.Play(schedule.Steps);
-            return null;
         }
-        catch (ViolationException violation)
+        catch (ViolationException found)
         {
-            return violation;
+            violation = found;
         }
+
+        return (violation, cluster.Traced);
     }
 
     private static int? Setting(string name) => Environment.GetEnvironmentVariable(name) is { Length: > 0 } given
