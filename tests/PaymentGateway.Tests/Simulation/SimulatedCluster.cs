@@ -117,8 +117,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         Trace($"   {step}");
         var who = step.Who % _instances.Length;
         var instance = _instances[who];
-        if (step.Verb > Verb.Arm)
-            Disturb(step.Verb >= Verb.Lose ? null : instance);
+        if (step.Verb is > Verb.Arm or Verb.Purge or Verb.Replay or Verb.Reconcile)
+            Disturb(step.Verb is > Verb.Arm and < Verb.Lose ? instance : null);
         switch (step.Verb)
         {
             case <= Verb.Reconcile:

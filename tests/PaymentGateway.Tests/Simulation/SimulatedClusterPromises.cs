@@ -67,7 +67,7 @@ internal sealed partial class SimulatedCluster
 
     private void CheckSettledInTime(List<Row> rows)
     {
-        if (Time.Now - _disturbedAt < SettledWithin || _held is not null || _delayed is not null
+        if (_hasLost || Time.Now - _disturbedAt < SettledWithin || _held is not null || _delayed is not null
             || !Living().All(one => one.IsFree) || !Living().Any())
             return;
 

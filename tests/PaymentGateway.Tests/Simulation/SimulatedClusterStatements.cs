@@ -71,7 +71,8 @@ internal sealed partial class SimulatedCluster
         // A reconciliation begins at the oldest acceptance or at a crash. A charge may have an earlier time after a
         // clock was ahead, or when a crash came meanwhile.
         var isLost = _loses && name == StatementNames.Write && !_wasAhead && _crashedAt == TimeSpan.Zero;
-        Marks.Reach(name);
+        if (name.Length > 0)
+            Marks.Reach(name);
         link.Execute(commits: !isLost);
         if (isLost)
         {
