@@ -1,6 +1,5 @@
 using FsCheck.Fluent;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Storage;
 
 namespace PaymentGateway.Tests.Simulation;
 
@@ -78,8 +77,8 @@ public sealed class ClusterSimulationTests(
     private static Task OnAThreadAsync(Action play) => Task.Factory.StartNew(
         play, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 
-    // A seed is one schedule, so that it alone replays a failure. Neighbours are mixed, because FsCheck draws alike from
-    // numbers that are near each other.
+    // A seed is one schedule, so that it alone replays a failure. Neighbours are mixed, because FsCheck draws alike
+    // from numbers that are near each other.
     private static Schedule Of(int seed) =>
         Schedule.All.Generator.Sample(1, new Rnd((ulong)seed * 0x9e3779b97f4a7c15, 1), Size).Single();
 

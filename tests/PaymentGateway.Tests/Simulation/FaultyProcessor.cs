@@ -76,7 +76,7 @@ internal sealed class FaultyProcessor
     public TimeSpan? HealthySince =>
         _faults.Cast<(Fault Fault, TimeSpan)>().Any(one => one.Fault != Fault.None) ? null : _faultyUntil;
 
-    /// <summary>Since when an instance has got answers to its charges, all of them good; null while it has not.</summary>
+    /// <summary>Since when all charges of an instance are answered well; null while they are not.</summary>
     public TimeSpan? WorksSince(int who) => _worksSince.TryGetValue(who, out var since) ? since : null;
 
     /// <param name="who">Null: every instance meets it.</param>

@@ -209,8 +209,8 @@ internal static class Fragments
         from after in Gen.Elements(Fault.None, Fault.Fails, Fault.Fails)
         select (Step[])
         [
-            new Step(Verb.Veil, at, seconds, veil), Break(at, fault, late), Step(Verb.Pay, who), Step(Verb.Wait, 0, 0.1),
-            Break(at, after), Step(Verb.Wait, 0, wait),
+            new Step(Verb.Veil, at, seconds, veil), Break(at, fault, late), Step(Verb.Pay, who),
+            Step(Verb.Wait, 0, 0.1), Break(at, after), Step(Verb.Wait, 0, wait),
         ];
 
     // A clock jumps, or is wrong for a while.

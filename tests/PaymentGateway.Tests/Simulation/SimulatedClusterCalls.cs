@@ -52,7 +52,8 @@ internal sealed partial class SimulatedCluster
     });
 
     private List<Guid> Unanswered() => _payments
-        .Where(one => one.Value is { IsAnswered: false, PurgedAt: null, IsAnew: false }).Select(one => one.Key).ToList();
+        .Where(one => one.Value is { IsAnswered: false, PurgedAt: null, IsAnew: false })
+        .Select(one => one.Key).ToList();
 
     private async Task CallAsync(Verb verb, SimulatedInstance instance, Guid id, TimeSpan goneAt)
     {

@@ -67,7 +67,8 @@ internal sealed partial class SimulatedCluster
         var ids = rows.Select(row => row.Id).ToHashSet();
         CheckRemembered(ids);
         NoteAnew(rows);
-        foreach (var back in ids.Select(id => _payments[id]).Where(payment => payment is { IsCrashed: true, IsAnew: false }))
+        foreach (var back in ids.Select(id => _payments[id])
+            .Where(payment => payment is { IsCrashed: true, IsAnew: false }))
             (back.PurgedAt, back.IsOld, back.IsCrashed) = (null, false, false);
         foreach (var (id, payment) in _payments)
             if (payment is { History.AcknowledgedCents: not null, PurgedAt: null } && !ids.Contains(id))

@@ -1,5 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;
 

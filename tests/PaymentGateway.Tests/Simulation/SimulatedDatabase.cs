@@ -1,5 +1,3 @@
-using PaymentGateway.Storage;
-
 namespace PaymentGateway.Tests.Simulation;
 
 /// <summary>

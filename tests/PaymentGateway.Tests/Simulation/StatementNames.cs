@@ -1,5 +1,4 @@
 using System.Reflection;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Simulation;
 
@@ -28,7 +27,8 @@ internal static partial class StatementNames
         .Where(field => field.IsLiteral && field.FieldType == typeof(string)
             && field.Name.EndsWith("Sql", StringComparison.Ordinal))
         .ToDictionary(
-            field => Normal((string)field.GetRawConstantValue()!), field => $"{field.DeclaringType!.Name}.{field.Name}");
+            field => Normal((string)field.GetRawConstantValue()!),
+            field => $"{field.DeclaringType!.Name}.{field.Name}");
 
     private static readonly ConcurrentDictionary<string, string> Found = new();
 

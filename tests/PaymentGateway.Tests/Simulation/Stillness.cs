@@ -28,7 +28,7 @@ internal static class Stillness
 
             if (spins % 1_000 == 999 && Stopwatch.GetElapsedTime(since) > Patience)
                 throw new TimeoutException(
-                    $"{Busy()} threads of the pool are busy, {_busyAlways} of them always, {delivered.Count} links unread");
+                    $"{Busy()} threads of the pool are busy, {_busyAlways} always, {delivered.Count} links unread");
 
             if (spins > 20)
                 Thread.Yield();
