@@ -75,7 +75,7 @@ routing: ## the routing policy, simulated over both official loads and 1,000 ran
 model: ## the protocol, searched completely in minutes and 10 GB, and each rule broken
 	@FULL=1 tests/model/run
 
-simulate: ## schedules of faults from SEED on, RUNS of them, on simulated time; a red one prints its seed and steps
+simulate: ## schedules of faults from SEED on, RUNS of them, on simulated time, or SCHEDULES='steps|steps'
 	@eng/setup
 	@dotnet build tests/PaymentGateway.Tests -c Release -tl:off -v q -nologo -clp:NoSummary
 	@first="$(or $(SEED),1)"; runs="$(or $(RUNS),300)"; half=$$(((runs + 1) / 2)); \

@@ -180,6 +180,9 @@ internal enum StorageProfile
 internal sealed record IntakeOptions(
     int MaxWaiting, int MaxBatch, TimeSpan StoreTimeout, TimeSpan Linger, int QueueCapacity)
 {
+    /// <summary>How many payments are loaded at once. No setting.</summary>
+    public int BacklogPage { get; init; } = 1_000;
+
     public static IntakeOptions Read(SettingsReader settings) => new(
         settings.Count("Gateway:Intake:MaxWaiting", 2_000, 1, 100_000),
         settings.Count("Gateway:Intake:MaxBatch", 500, 1, 5_000),
@@ -217,6 +220,14 @@ internal sealed record RecordingOptions(TimeSpan Linger, int MaxBatch, int MaxBu
 
 internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInterval)
 {
+    /// <summary>How many payments an adoption takes at most. No setting.</summary>
+    public int AdoptionPage { get; init; } = 500;
+
+    /// <summary>How many payments it reads at most to find the unsettled ones. No setting.</summary>
+    public int RowsMax { get; init; } = RowsMaxDefault;
+
+    public const int RowsMaxDefault = 10_000;
+
     public static LeasingOptions Read(SettingsReader settings)
     {
         var options = new LeasingOptions(
@@ -238,6 +249,12 @@ internal sealed record SettlingOptions(
     TimeSpan CallTimeout, TimeSpan ConnectTimeout, TimeSpan Linger, int MaxConcurrency, int MaxRate,
     int LookupConcurrency, TimeSpan InDoubtHorizon, TimeSpan DrainTimeout)
 {
+    /// <summary>
+    /// A processor with this many payments in doubt gets no charge until look-ups have resolved some, because each
+    /// doubt takes memory and repeats its look-up. No setting.
+    /// </summary>
+    public int DoubtsMax { get; init; } = 8_000;
+
     public static SettlingOptions Read(SettingsReader settings) =>
         new(
             settings.Duration("Gateway:Settling:CallTimeout", "10s", "100ms", "5m"),

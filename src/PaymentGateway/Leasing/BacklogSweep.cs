@@ -9,7 +9,6 @@ internal sealed partial class BacklogSweep(
     StoredBacklog backlog, PaymentStore store, PaymentQueue queue, UnsettledPayments unsettled, Lease lease,
     IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
 {
-    private const int PageMax = 1_000;
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
     private readonly OutageLog _outage = new();
@@ -40,7 +39,7 @@ internal sealed partial class BacklogSweep(
 
     private async Task LoadAsync(StoredRange range, int epoch)
     {
-        var limit = Math.Min(PageMax, queue.RemainingCapacity);
+        var limit = Math.Min(options.BacklogPage, queue.RemainingCapacity);
         var generation = unsettled.Generation;
         var page = (await store.UnsettledPageAsync(new UnsettledPageArgs(epoch, range.From, range.To, limit)))
             .ConvertAll(row => row.ToPayment());

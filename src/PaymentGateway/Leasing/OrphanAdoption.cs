@@ -12,8 +12,6 @@ internal sealed partial class OrphanAdoption(
     LeaseStore leases, Lease lease, LowWaterMark mark, AdoptedPayments adopted, LeasingOptions options,
     GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
-    private const int PageMax = 500;
-
     private readonly Dictionary<int, ClosedEpoch> _closed = [];
 
     /// <summary>Adopts as much as fits into memory; for the loop of renewals.</summary>
@@ -59,7 +57,7 @@ internal sealed partial class OrphanAdoption(
     private async Task<AdoptedPage?> AdoptAsync(EpochRow orphaned, long closedSince, DateTime from)
     {
         var epoch = orphaned.Epoch;
-        var limit = Math.Min(PageMax, adopted.RemainingCapacity(new ProcessorSet(orphaned.MayHaveUsed)));
+        var limit = Math.Min(options.AdoptionPage, adopted.RemainingCapacity(new ProcessorSet(orphaned.MayHaveUsed)));
         if (limit <= 0 || !lease.IsHeld)
             return null;
 
@@ -68,7 +66,8 @@ internal sealed partial class OrphanAdoption(
         var adopter = lease.Epoch;
         try
         {
-            var page = await leases.AdoptPageAsync(new AdoptArgs(epoch, adopter, from, limit, lease.NextNumber()));
+            var page = await leases.AdoptPageAsync(
+                new AdoptArgs(epoch, adopter, from, limit, lease.NextNumber(), options.RowsMax));
             if (page is not { Payments.Count: > 0 })
                 return page;
 
@@ -128,16 +127,14 @@ internal sealed partial class OrphanAdoption(
 /// <summary>
 /// Adds adopted payments to the queue if they are unsent or only one processor may have them, otherwise to the doubts.
 /// </summary>
-internal sealed class AdoptedPayments(UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts)
+internal sealed class AdoptedPayments(
+    UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts, SettlingOptions options)
 {
-    private const int DoubtsMax = 4_000;
-
-    // Doubts at several processors fill half of this at most, so doubts that one charge can settle still fit.
-    private const int DoubtsAtOneMax = 2 * DoubtsMax;
-
+    // Doubts at several processors fill half at most, so doubts that one charge can settle still fit.
     /// <param name="used">The processors that their epoch may have used.</param>
     public int RemainingCapacity(ProcessorSet used) => Math.Min(
-        (used.IsEmpty || used.IsSingle ? DoubtsAtOneMax : DoubtsMax) - doubts.Count, queue.RemainingCapacity);
+        (used.IsEmpty || used.IsSingle ? options.DoubtsMax : options.DoubtsMax / 2) - doubts.Count,
+        queue.RemainingCapacity);
 
     /// <param name="payment">A payment that this epoch owns in the table.</param>
     /// <param name="handover">Its column of this name, as in <see cref="PaymentStates"/>.</param>

@@ -14,10 +14,6 @@ internal sealed partial class SettlementWorker(
     DetachedTasks detached, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
-    // A processor with this many payments in doubt gets no charge until look-ups have resolved some, because each doubt
-    // takes memory and repeats its look-up.
-    private const int DoubtsMax = 8_000;
-
     // Time alone may change the route: a probe falls due, a fallback delay ends.
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(50);
 
@@ -98,7 +94,7 @@ internal sealed partial class SettlementWorker(
 
     private bool TryAcquire(ProcessorLane lane) => HasCapacity(lane) && lane.TryAcquire();
 
-    private bool HasCapacity(ProcessorLane lane) => doubts.CountAt(lane.Processor) < DoubtsMax;
+    private bool HasCapacity(ProcessorLane lane) => doubts.CountAt(lane.Processor) < options.Settling.DoubtsMax;
 
     // Only the processor at which a terminated owner may have charged can end the doubt: by a charge, or by a
     // look-up. Without capacity the charge would keep all payments behind it waiting.

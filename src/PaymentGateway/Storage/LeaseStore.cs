@@ -12,9 +12,6 @@ internal sealed class LeaseStore(
 {
     public const string Leases = "leases";
 
-    /// <summary>How many payments a statement reads to find the unsettled ones.</summary>
-    public const int RowsMax = 10_000;
-
     // When two instances register names at once, one finds its number taken.
     private const int RegisterTries = 5;
 
@@ -399,7 +396,7 @@ internal sealed record ReadingRow(int Epoch, string Instance, string Reading, do
 
 /// <summary>A page of the payments of Epoch for the epoch To: Rows are read, and at most Limit adopted.</summary>
 internal sealed record AdoptArgs(
-    int Epoch, int To, DateTime LowWaterMark, int Limit, long Number = 0, int Rows = LeaseStore.RowsMax);
+    int Epoch, int To, DateTime LowWaterMark, int Limit, long Number = 0, int Rows = LeasingOptions.RowsMaxDefault);
 
 /// <summary>Next is null at the end of the search; the rest is null where nothing was adopted.</summary>
 internal sealed record AdoptedRow(
@@ -413,7 +410,8 @@ internal sealed record AdoptedRow(
 /// <summary>Next is where the next page begins; null is the end, here and below.</summary>
 internal sealed record AdoptedPage(List<StoredPayment> Payments, DateTime? Next);
 
-internal sealed record ReleaseArgs(int Epoch, DateTime LowWaterMark, Guid[] InDoubt, int Rows = LeaseStore.RowsMax);
+internal sealed record ReleaseArgs(
+    int Epoch, DateTime LowWaterMark, Guid[] InDoubt, int Rows = LeasingOptions.RowsMaxDefault);
 
 internal sealed record HoldArgs(Guid Id, DateTime AcceptedAt, int HeldBy);
 

@@ -42,6 +42,9 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     /// <summary>A statement was executed and its transaction is open.</summary>
     public bool IsUncommitted { get; private set; }
 
+    /// <summary>How many rows the last statement has answered.</summary>
+    public int RowsAnswered { get; private set; }
+
     public bool IsClosed { get; private set; }
 
     /// <summary>The instance's end has bytes that it has not read.</summary>
@@ -101,6 +104,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         }
 
         _hasFailed = _answer[^1] == 'E';
+        RowsAnswered = RowsOf(_answer);
         IsUncommitted = !commits;
         _request.SetLength(0);
     }
@@ -188,6 +192,16 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         }
 
         return answer.ToArray();
+    }
+
+    // DataRow messages.
+    private static int RowsOf(ReadOnlySpan<byte> answer)
+    {
+        var rows = 0;
+        for (var at = 0; at + 5 <= answer.Length;
+            at += 1 + BinaryPrimitives.ReadInt32BigEndian(answer[(at + 1)..]))
+            rows += answer[at] == 'D' ? 1 : 0;
+        return rows;
     }
 
     public static byte[] Query(string sql)

@@ -9,33 +9,35 @@ internal sealed partial class SimulatedCluster : IDisposable
     private const int StepsMax = 300_000;
 
     private static readonly TimeSpan HealedWithin = TimeSpan.FromSeconds(90);
+    private static readonly TimeSpan ForgottenWithin = TimeSpan.FromSeconds(10);
 
     private readonly SimulatedDatabase _database;
     private readonly Random _random;
+
+    // Of its own, so that a check changes no execution.
+    private readonly Random _checks;
     private readonly List<string> _trace = [];
     private readonly DirectoryInfo _sockets = Directory.CreateTempSubdirectory("sim");
     private readonly SimulatedInstance[] _instances;
     private readonly List<SimulatedInstance> _ended = [];
     private readonly Step?[] _armed;
     private readonly List<DatabaseLink> _delivered = [];
-    private TimeSpan _jumpedAt = -LeaseEnded;
-    private DatabaseLink? _held, _delayed;
-    private TimeSpan _holdFor, _delayFor;
+    private TimeSpan _jumpedAt = -TimeSpan.FromMinutes(1);
+    private TimeSpan _disturbedAt, _nextCheck;
     private bool _wasAhead;
     private bool _loses, _hasLost;
     private string? _violation;
     private int _links;
 
-    public SimulatedCluster(SimulatedDatabase database, int seed, int instances)
+    public SimulatedCluster(SimulatedDatabase database, Knobs knobs, int seed, int instances, Marks marks)
     {
-        (_database, Seed, _random) = (database, seed, new Random(seed));
-        (_instances, _armed) = (new SimulatedInstance[instances], new Step?[instances]);
+        (_database, Knobs, Seed, _random, _checks) = (database, knobs, seed, new Random(seed), new Random(seed));
+        (_instances, _armed, Marks) = (new SimulatedInstance[instances], new Step?[instances], marks);
         Time = new SimulatedTime(_random);
         Network = new Actor(Time);
-        // Every third schedule has three.
-        Processors = new[] { Support.Known.Default, Support.Known.Fallback, Support.Known.Third }
-            .Take(seed % 3 == 2 ? 3 : 2).Select(processor => new FaultyProcessor(this, processor)).ToArray();
+        Processors = [.. knobs.Processors.Select(processor => new FaultyProcessor(this, processor, instances))];
         database.Begin(Time);
+        Trace($"{knobs}");
         for (var who = 0; who < instances; who++)
             _instances[who] = new SimulatedInstance(this, who, database);
         Advance(TimeSpan.FromSeconds(0.1));
@@ -43,8 +45,9 @@ internal sealed partial class SimulatedCluster : IDisposable
 
     public int Seed { get; }
 
-    /// <summary>Instances do not in every schedule, because that is half of their statements.</summary>
-    public bool PollsHealth => Seed % 3 == 0;
+    public Knobs Knobs { get; }
+
+    public Marks Marks { get; }
 
     public SimulatedTime Time { get; }
 
@@ -53,7 +56,7 @@ internal sealed partial class SimulatedCluster : IDisposable
 
     public FaultyProcessor[] Processors { get; }
 
-    private FaultyProcessor ProcessorOf(Step step) => Processors[Math.Min(step.Who, Processors.Length) - 1];
+    private FaultyProcessor ProcessorOf(Step step) => Processors[Math.Min(step.Who % 10, Processors.Length) - 1];
 
     public string Socket => Path.Combine(_sockets.FullName, "api.sock");
 
@@ -77,6 +80,8 @@ internal sealed partial class SimulatedCluster : IDisposable
             _trace.Add($"{Time.Now.TotalSeconds,8:0.000} {line}");
     }
 
+    public string Traced => string.Join('\n', _trace);
+
     public DatabaseLink Link(Socket client) => new(client, _database, ++_links);
 
     /// <summary>Whether something that is mostly quick is slow this time.</summary>
@@ -91,9 +96,9 @@ internal sealed partial class SimulatedCluster : IDisposable
     };
 
     /// <summary>Does what is armed for this point.</summary>
-    public void Reach(SimulatedInstance instance, Point point)
+    public void Reach(SimulatedInstance instance, string moment)
     {
-        if (_armed[instance.Who] is not { } armed || armed.Point != point || _instances[instance.Who] != instance)
+        if (_armed[instance.Who] is not { } armed || armed.Moment != moment || _instances[instance.Who] != instance)
             return;
 
         _armed[instance.Who] = null;
@@ -112,6 +117,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         Trace($"   {step}");
         var who = step.Who % _instances.Length;
         var instance = _instances[who];
+        if (step.Verb is > Verb.Arm or Verb.Purge or Verb.Replay or Verb.Reconcile)
+            Disturb(step.Verb is > Verb.Arm and < Verb.Lose ? instance : null);
         switch (step.Verb)
         {
             case <= Verb.Reconcile:
@@ -121,12 +128,10 @@ internal sealed partial class SimulatedCluster : IDisposable
                 Advance(TimeSpan.FromSeconds(step.Seconds));
                 break;
             case Verb.Break:
-                ProcessorOf(step).Set(step.Fault, TimeSpan.FromSeconds(step.Seconds));
+                ProcessorOf(step).Set(Called.Charge, OneOf(step), step.Fault, TimeSpan.FromSeconds(step.Seconds));
                 break;
-            case Verb.Silence:
-                var silent = ProcessorOf(step);
-                silent.IsSilent = true;
-                Network.After(TimeSpan.FromSeconds(step.Seconds), () => silent.IsSilent = false);
+            case Verb.Veil or Verb.Lie:
+                Pretend(step);
                 break;
             case Verb.Arm:
                 _armed[who] = step with { Who = who };
@@ -184,10 +189,28 @@ internal sealed partial class SimulatedCluster : IDisposable
         }
     }
 
-    // Instances store again what they have in memory. The rest is lost, because unlogged tables do not outlast a crash.
+    // The instance that a fault of a processor is for; null is all.
+    private int? OneOf(Step step) => step.Who < 10 ? null : ((step.Who / 10) - 1) % _instances.Length;
+
+    private void Pretend(Step step)
+    {
+        var (processor, who) = (ProcessorOf(step), OneOf(step));
+        var called = step.Verb == Verb.Veil ? Called.LookUp : Called.Health;
+        processor.Set(called, who, step.Fault, TimeSpan.FromSeconds(4));
+        Network.After(
+            TimeSpan.FromSeconds(step.Seconds), () => processor.Set(called, who, Fault.None, TimeSpan.Zero));
+    }
+
+    /// <summary>An instance, or all of them, are not as they would be by themselves.</summary>
+    private void Disturb(SimulatedInstance? one)
+    {
+        _disturbedAt = Time.Now;
+        foreach (var instance in one is null ? Living() : [one])
+            instance.ShakenAt = Time.Now;
+    }
+
     private void Crash()
     {
-        _remembered.Clear();
         _crashedAt = Time.Now;
         foreach (var one in Living())
         {
@@ -197,14 +220,32 @@ internal sealed partial class SimulatedCluster : IDisposable
 
         _held?.End(commits: false);
         EndDelay(isLost: true);
-        var stored = StoredIds();
+        if (!Knobs.IsDurable)
+            LoseTables();
+    }
+
+    // Unlogged tables do not outlast a crash. Instances store again what they have in memory.
+    private void LoseTables()
+    {
+        _remembered.Clear();
+        var rows = Rows().FindAll(row => row.IsStored);
+        var stored = rows.ConvertAll(row => row.Id);
         foreach (var one in Living().Where(one => !one.Actor.IsFrozen && !one.IsStalled && !one.IsStopping))
             _remembered.AddRange(one.Part<UnsettledPayments>().Snapshot()
                 .Where(payment => payment.Epoch == one.Part<Lease>().Epoch && stored.Contains(payment.Id))
                 .Select(payment => (one, payment)));
-        foreach (var id in stored)
-            (_payments[id].PurgedAt, _payments[id].IsOld, _payments[id].IsCrashed) = (Time.Now, true, true);
-        _database.Execute("TRUNCATE payments, settlements, settlement_totals, payment_events, doubts, ledger_intact");
+        foreach (var row in rows)
+        {
+            var payment = _payments[row.Id];
+            (payment.PurgedAt, payment.IsOld, payment.IsCrashed) = (Time.Now, true, true);
+            payment.AcceptedAt = row.AcceptedAt;
+        }
+
+        _settled.Clear();
+        _told.Clear();
+        foreach (var processor in Processors)
+            processor.Told.Clear();
+        _database.LoseUnlogged();
         _emptied++;
         _removed.Clear();
     }
@@ -213,8 +254,10 @@ internal sealed partial class SimulatedCluster : IDisposable
     {
         instance.IsStalled = false;
         instance.DisturbedAt = Time.Now;
+        Disturb(instance);
     }
 
+    // Something checks the ledger at any time.
     private void Advance(TimeSpan by)
     {
         Run();
@@ -223,6 +266,13 @@ internal sealed partial class SimulatedCluster : IDisposable
         {
             timer.Owner.Continuations.Run(timer.Fire);
             Run();
+            if (Time.Now < _nextCheck)
+                continue;
+
+            _nextCheck = Time.Now + TimeSpan.FromSeconds(_checks.Next(1, 6));
+            Check();
+            if (Living().FirstOrDefault(one => !one.IsStopping) is { } asked && _checks.Next(6) == 0)
+                Call(Verb.Summarise, asked);
         }
     }
 
@@ -237,114 +287,15 @@ internal sealed partial class SimulatedCluster : IDisposable
 
             var ready = Living().Where(one => !one.Actor.IsFrozen && !one.Actor.Continuations.IsEmpty).ToList();
             if (!Network.Continuations.IsEmpty)
-                Network.Continuations.RunNext();
+                Network.Continuations.RunNext(_random);
             else if (ready.Count > 0)
-                ready[_random.Next(ready.Count)].Actor.Continuations.RunNext();
+                ready[_random.Next(ready.Count)].Actor.Continuations.RunNext(_random);
             else if (!Living().Aggregate(false, (any, one) => any | one.ReadLinks()) && !ExecuteNext())
                 return;
         }
     }
 
     private IEnumerable<SimulatedInstance> Living() => _instances.Where(one => !one.Actor.IsDead);
-
-    private bool ExecuteNext()
-    {
-        var waiting = Living().Where(one => !one.IsStalled)
-            .SelectMany(one => one.Links.Select(link => (Of: one, Link: link)))
-            .Where(one => one.Link is { IsWaiting: true, IsSlow: false })
-            .OrderBy(one => one.Of.Who).ThenBy(one => one.Link.Sql).ThenBy(one => one.Link.Number).ToList();
-        if (waiting.Count == 0)
-            return false;
-
-        var (instance, link) = waiting[_random.Next(waiting.Count)];
-        var (before, after) = PointsOf(link.Sql);
-        if (before is { } reached)
-            Reach(instance, reached);
-        if (!link.IsClosed && !link.WasSlow && IsSlow())
-        {
-            link.WasSlow = link.IsSlow = true;
-            Network.After(TimeSpan.FromMilliseconds(_random.Next(1, 200)), () => link.IsSlow = false);
-            return true;
-        }
-
-        // It was killed or cut off; what it had sent may be executed all the same.
-        if (link.IsClosed)
-            return true;
-
-        if (_delayFor > TimeSpan.Zero)
-        {
-            (_delayed, link.IsSlow, link.WasSlow, link.IsDelayed) = (link, true, true, true);
-            Network.After(_delayFor, () => EndDelay(isLost: false, link));
-            // Npgsql gives up by real time, which stands still here; a batch does so after Command Timeout.
-            Network.After(TimeSpan.FromSeconds(_random.Next(2) == 0 ? 2 : 60), link.DisposeIfDelayed);
-            // The rest of its turn waits for this statement, the look for a purge too.
-            instance.DisturbedAt = Time.Now + _delayFor;
-            _delayFor = TimeSpan.Zero;
-            return true;
-        }
-
-        if (_holdFor > TimeSpan.Zero && before == Point.Inserts && _held is null)
-        {
-            var held = _held = link;
-            link.Execute(commits: false);
-            if (_random.Next(2) == 0)
-                link.Dispose();
-            Network.After(_holdFor, () => Commit(held));
-            _holdFor = TimeSpan.Zero;
-            return true;
-        }
-
-        var isPurge = link.Sql.Contains("TRUNCATE", StringComparison.Ordinal);
-        var removes = isPurge || link.Sql.Contains("remove_old_payments", StringComparison.Ordinal);
-        var rows = removes ? Rows() : [];
-        // A reconciliation begins at the oldest acceptance or at a crash. A charge may have an earlier time after a
-        // clock was ahead, or when a crash came meanwhile.
-        var isLost = _loses && before == Point.Records && !_wasAhead && _crashedAt == TimeSpan.Zero;
-        link.Execute(commits: !isLost);
-        if (isLost)
-        {
-            link.End(commits: false);
-            (_loses, _hasLost) = (false, true);
-        }
-
-        if (removes)
-            OnRemoved(rows, isPurge);
-        if (after is { } done)
-            Reach(instance, done);
-        Deliver(link);
-        return true;
-    }
-
-    private void Commit(DatabaseLink held)
-    {
-        held.End();
-        Deliver(held);
-        _held = null;
-    }
-
-    private void EndDelay(bool isLost, DatabaseLink? link = null)
-    {
-        if (_delayed is null || (link ?? _delayed) != _delayed)
-            return;
-
-        _delayed.EndDelay(isLost);
-        _delayed = null;
-    }
-
-    private void Deliver(DatabaseLink link)
-    {
-        link.Deliver();
-        if (!link.IsClosed)
-            _delivered.Add(link);
-    }
-
-    internal static (Point? Before, Point? After) PointsOf(string sql) =>
-        sql.StartsWith("INSERT INTO payments", StringComparison.Ordinal) ? (Point.Inserts, Point.Inserted)
-        : sql.StartsWith("WITH renewed", StringComparison.Ordinal) ? (Point.Renews, Point.Renewed)
-        : sql.StartsWith("WITH locked_first AS (SELECT 1 FROM payments), known", StringComparison.Ordinal)
-            ? (Point.Records, Point.Recorded)
-        : sql.StartsWith("WITH claim", StringComparison.Ordinal) ? (Point.Adopts, Point.Adopted)
-        : (null, null);
 
     // As operators do who see parked payments, or know that outcomes were lost.
     private void Operate()
@@ -360,14 +311,13 @@ internal sealed partial class SimulatedCluster : IDisposable
         Array.Clear(_armed);
         _loses = false;
         foreach (var processor in Processors)
-        {
-            processor.IsSilent = false;
-            processor.Set(Fault.None, TimeSpan.Zero);
-        }
+            processor.Heal();
 
         // One processor may be out of order for good.
-        if (!_hasLost && _random.Next(3) == 0 && IsKnownAt(Processors[0].Processor))
-            Processors[0].Set(_random.Next(2) == 0 ? Fault.Fails : Fault.Garbles, TimeSpan.Zero);
+        // One processor may be out of order for good.
+        if (!_hasLost && Processors.Length > 1 && _random.Next(3) == 0 && IsKnownAt(Processors[0].Processor))
+            Processors[0].Set(
+                Called.Charge, null, _random.Next(2) == 0 ? Fault.Fails : Fault.Garbles, TimeSpan.Zero);
 
         foreach (var instance in Living().ToList())
         {
@@ -378,13 +328,13 @@ internal sealed partial class SimulatedCluster : IDisposable
         if (!Living().Any(one => !one.IsStopping))
             Do(new Step(Verb.Start, 0));
         var (until, polledSince) = (Time.Now + HealedWithin, _jumpedAt);
-        while (Unsettled().Count > 0 || _held is not null || _delayed is not null
-               || Processors.Any(one => one.InFlight > 0 || (PollsHealth && one.PolledAt < polledSince)))
+        while (Unsettled().Count > 0 || Unanswered().Count > 0 || _held is not null || _delayed is not null
+               || Processors.Any(one => one.InFlight > 0 || (Knobs.PollsHealth && one.PolledAt < polledSince)))
         {
             if (Time.Now > until)
                 throw new ViolationException(
-                    $"not settled, charged again and again, or health not polled, {HealedWithin} after the last fault: "
-                    + string.Join(", ", Unsettled().Select(Name)),
+                    $"not settled or answered, charged again and again, or health not polled, {HealedWithin} after the "
+                    + "last fault: " + string.Join(", ", Unsettled().Concat(Unanswered()).Select(Name)),
                     _trace);
 
             // Whatever stopped has ended by then.
@@ -396,5 +346,11 @@ internal sealed partial class SimulatedCluster : IDisposable
 
         Advance(TimeSpan.FromSeconds(1));
         CheckHealed();
+        for (var waited = TimeSpan.Zero; Remembering() is { } one; waited += TimeSpan.FromSeconds(1))
+        {
+            if (waited > ForgottenWithin)
+                throw new ViolationException($"all is settled, and {one}", _trace);
+            Advance(TimeSpan.FromSeconds(1));
+        }
     }
 }

@@ -10,14 +10,20 @@ internal sealed partial class SimulatedCluster
 
     private readonly Dictionary<short, Sum> _removed = [];
     private readonly List<(SimulatedInstance Of, Payment Payment)> _remembered = [];
+    private const string AdoptionsSql = """
+        SELECT EXISTS (SELECT 1 FROM leases WHERE epoch > 0 AND closed_at IS NOT NULL AND adopted_at IS NULL)
+        """;
+
     private TimeSpan _crashedAt;
     private HashSet<Guid> _settled = [];
     private int _emptied;
 
     /// <summary>The first byte of a charge leaves.</summary>
-    public void OnSent(SimulatedInstance instance, Guid id, Processor processor)
+    public void OnSent(SimulatedInstance instance, Guid id, FaultyProcessor at)
     {
-        Trace($"{instance.Who}: charges {Name(id)} at {processor}");
+        Trace($"{instance.Who}: charges {Name(id)} at {at.Processor}");
+        CheckCheapestFirst(instance, id, at);
+        _payments[id].SentTo.Add(at.Processor);
         var owner = _database.Read(
             $"SELECT owner_epoch FROM payments WHERE correlation_id = '{id}'", row => row.GetInt32(0));
         var epoch = instance.Part<Lease>().Epoch;
@@ -34,7 +40,8 @@ internal sealed partial class SimulatedCluster
     public void OnStored(Guid id, Processor processor)
     {
         Trace($"{processor} stores {Name(id)}");
-        if (Processors.Count(one => one.Stored.ContainsKey(id)) > 1)
+        NoteAnew(Rows());
+        if (!_payments[id].IsAnew && Processors.Count(one => one.Stored.ContainsKey(id)) > 1)
             Violate($"{Name(id)} is charged by two processors");
     }
 
@@ -45,6 +52,9 @@ internal sealed partial class SimulatedCluster
     private void Check()
     {
         var rows = Rows();
+        CheckSettledInTime(rows);
+        CheckBounds();
+        ReadEvents();
         var settled = rows.FindAll(row => row.Settlement is not null);
         foreach (var row in settled)
         {
@@ -56,7 +66,9 @@ internal sealed partial class SimulatedCluster
 
         var ids = rows.Select(row => row.Id).ToHashSet();
         CheckRemembered(ids);
-        foreach (var back in ids.Select(id => _payments[id]).Where(payment => payment.IsCrashed))
+        NoteAnew(rows);
+        foreach (var back in ids.Select(id => _payments[id])
+            .Where(payment => payment is { IsCrashed: true, IsAnew: false }))
             (back.PurgedAt, back.IsOld, back.IsCrashed) = (null, false, false);
         foreach (var (id, payment) in _payments)
             if (payment is { History.AcknowledgedCents: not null, PurgedAt: null } && !ids.Contains(id))
@@ -72,6 +84,14 @@ internal sealed partial class SimulatedCluster
             Violate("the totals are not those of the settlements");
         if (_violation is not null)
             throw new ViolationException(_violation, _trace);
+    }
+
+    // An owner that stores a payment again keeps the time of its acceptance.
+    private void NoteAnew(List<Row> rows)
+    {
+        foreach (var row in rows)
+            if (_payments[row.Id] is { IsCrashed: true } payment)
+                payment.IsAnew |= row.AcceptedAt != payment.AcceptedAt;
     }
 
     /// <summary>
@@ -106,6 +126,8 @@ internal sealed partial class SimulatedCluster
 
         if (isPurge && stored.Count == 0)
         {
+            if (_database.Read(AdoptionsSql, row => row.GetBoolean(0))[0])
+                Marks.Reach("a purge beside an adoption");
             _emptied++;
             _removed.Clear();
             _remembered.Clear();
@@ -133,21 +155,29 @@ internal sealed partial class SimulatedCluster
     private void CheckHealed()
     {
         Check();
-        var stored = StoredIds();
+        var rows = Rows();
+        var stored = rows.FindAll(row => row.IsStored).ConvertAll(row => row.Id);
         foreach (var (id, payment) in _payments)
             if (payment.PurgedAt is null && !stored.Contains(id)
                 && Processors.Any(one => one.Stored.ContainsKey(id)))
                 throw new ViolationException($"{Name(id)} was charged, and is nowhere", _trace);
+        ReadEvents();
+        // Retention may leave a settlement that it has cut off the feed.
+        if (Time.Aged == TimeSpan.Zero && rows.Find(
+            row => row.Settlement is not null && !_told.Contains((row.AcceptedAt, row.Id))) is { } untold)
+            throw new ViolationException($"{Name(untold.Id)} is settled, and no event tells it", _trace);
     }
 
     private List<Row> Rows() => _database.Read(
         """
-        SELECT correlation_id, p.correlation_id IS NOT NULL, s.processor, s.amount_cents, s.requested_at
+        SELECT correlation_id, accepted_at, p.correlation_id IS NOT NULL, coalesce(owner_epoch, 0),
+               coalesce(handover, 0::smallint), s.processor, s.amount_cents, s.requested_at
         FROM payments p FULL JOIN settlements s USING (accepted_at, correlation_id)
         """,
-        row => row.IsDBNull(2)
-            ? new Row(row.GetGuid(0), row.GetBoolean(1), 0, null)
-            : new Row(row.GetGuid(0), row.GetBoolean(1), row.GetInt16(2), (row.GetInt64(3), row.GetDateTime(4))));
+        row => new Row(
+            row.GetGuid(0), row.GetDateTime(1), row.GetBoolean(2), row.GetInt32(3), row.GetInt16(4),
+            row.IsDBNull(5) ? (short)0 : row.GetInt16(5),
+            row.IsDBNull(5) ? null : (row.GetInt64(6), row.GetDateTime(7))));
 
     private Dictionary<short, Sum> Totals() => _database.Read(
         """
@@ -179,7 +209,9 @@ internal sealed partial class SimulatedCluster
     }
 
     /// <summary>A payment in the ledger.</summary>
-    private sealed record Row(Guid Id, bool IsStored, short At, (long Cents, DateTime RequestedAt)? Settlement);
+    private sealed record Row(
+        Guid Id, DateTime AcceptedAt, bool IsStored, int Owner, short Handover, short At,
+        (long Cents, DateTime RequestedAt)? Settlement);
 
     private readonly record struct Sum(long Requests, long Cents)
     {

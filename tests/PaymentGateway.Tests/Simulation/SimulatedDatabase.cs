@@ -7,7 +7,7 @@ namespace PaymentGateway.Tests.Simulation;
 /// <remarks>
 /// Defaults and kept plans keep the functions that they were made with, so the schema stands before the tables.
 /// </remarks>
-public sealed class SimulatedDatabase : TestDatabase
+public class SimulatedDatabase : TestDatabase
 {
     private const string ClockSql = """
         CREATE SCHEMA sim;
@@ -17,18 +17,41 @@ public sealed class SimulatedDatabase : TestDatabase
             AS $$ SELECT current_setting('sim.now')::timestamptz $$;
         """;
 
+    // As the server settings that the durable profile asks for were on: nothing here crashes the machine.
+    private const string SettingsSql = """
+        CREATE VIEW sim.pg_settings AS
+        SELECT name, CASE WHEN name IN ('fsync', 'full_page_writes', 'synchronous_commit') THEN 'on' ELSE setting END
+            AS setting
+        FROM pg_catalog.pg_settings
+        """;
+
+    // Each table as the migrations left it, whatever tables there are.
     private const string ResetSql = """
-        DELETE FROM payments; DELETE FROM settlements; DELETE FROM settlement_totals; DELETE FROM doubts;
-        DELETE FROM leases WHERE epoch > 0; ALTER TABLE leases ALTER epoch RESTART;
-        UPDATE ledger SET generation = 1, resets = 0, reset_at = NULL, kept_from = '-infinity',
-                          removed_until = '-infinity', began_at = '2030-01-01Z';
-        INSERT INTO ledger_intact (id) VALUES (1) ON CONFLICT DO NOTHING;
-        UPDATE processor_health SET failing = false, min_response_ms = 0, polled_at = '-infinity',
-                                    observed_at = '-infinity';
+        SELECT string_agg(format(
+            'DELETE FROM sim.%1$I; INSERT INTO sim.%1$I (%2$s) OVERRIDING SYSTEM VALUE SELECT %2$s FROM made.%1$I;',
+            relname, (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute
+                      WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '')), ' ')
+        FROM pg_class WHERE relnamespace = 'sim'::regnamespace AND relkind = 'r'
+        """;
+
+    private const string MadeSql = """
+        SELECT 'CREATE SCHEMA made; ' || string_agg(format('CREATE TABLE made.%1$I AS TABLE sim.%1$I;', relname), ' ')
+        FROM pg_class WHERE relnamespace = 'sim'::regnamespace AND relkind = 'r'
+        """;
+
+    private const string RestartSql = """
+        SELECT string_agg(format('ALTER SEQUENCE sim.%I RESTART;', relname), ' ')
+        FROM pg_class WHERE relnamespace = 'sim'::regnamespace AND relkind = 'S'
+        """;
+
+    private const string UnloggedSql = """
+        SELECT 'TRUNCATE ' || string_agg(format('sim.%I', relname), ', ')
+        FROM pg_class WHERE relnamespace = 'sim'::regnamespace AND relkind = 'r' AND relpersistence = 'u'
         """;
 
     private readonly Dictionary<string, Stack<Backend>> _spare = [];
     private NpgsqlConnection? _checks;
+    private string _reset = "", _loseUnlogged = "";
 
     internal SimulatedTime? Time { get; set; }
 
@@ -46,8 +69,15 @@ public sealed class SimulatedDatabase : TestDatabase
     internal void Begin(SimulatedTime time)
     {
         (Time, Skew) = (time, TimeSpan.Zero);
-        Execute(ResetSql);
+        Execute(_reset);
     }
+
+    /// <summary>As a crash does: the tables that are not logged are empty.</summary>
+    internal void LoseUnlogged() => Execute(_loseUnlogged);
+
+    /// <summary>A page of the feed, by the gateway's own query.</summary>
+    internal EventPage? Events(EventCursor? after, int limit) =>
+        new EventStore(Shared).PageAsync(after, limit).GetAwaiter().GetResult();
 
     /// <summary>Sets the clock of a server process.</summary>
     internal byte[] SetTime() => DatabaseLink.Query(
@@ -115,16 +145,23 @@ public sealed class SimulatedDatabase : TestDatabase
 
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
 
+    protected virtual bool IsDurable => false;
+
     protected override async Task PrepareAsync()
     {
         await ExecuteAsync(ClockSql);
+        await ExecuteAsync(SettingsSql);
         var name = new NpgsqlConnectionStringBuilder(ConnectionString).Database;
         await ExecuteAsync(
             $"ALTER DATABASE {name} SET search_path = sim, pg_catalog, public; "
             + $"ALTER DATABASE {name} SET sim.now = '2030-01-01Z'");
         await ReopenAsync("client_min_messages=warning");
-        await base.PrepareAsync();
-        _checks = await Statements.OpenAsync(ConnectionString);
+        await Schema(IsDurable).EnsureAsync();
+        await ExecuteAsync(await ScalarAsync<string>(MadeSql));
+        // Triggers of tables that nobody may change do not fire.
+        _checks = await Statements.OpenAsync($"{ConnectionString};Options=-c session_replication_role=replica");
+        _reset = await ScalarAsync<string>(ResetSql) + await ScalarAsync<string>(RestartSql);
+        _loseUnlogged = IsDurable ? "" : await ScalarAsync<string>(UnloggedSql);
     }
 
     /// <summary>A server process, with the answer to its beginning and the statements that it has prepared.</summary>
@@ -144,4 +181,10 @@ public sealed class SimulatedDatabase : TestDatabase
 
         public void Dispose() => server.Dispose();
     }
+}
+
+/// <summary>The same in the durable profile: a crash loses only what was not committed.</summary>
+public sealed class SimulatedDurableDatabase : SimulatedDatabase
+{
+    protected override bool IsDurable => true;
 }

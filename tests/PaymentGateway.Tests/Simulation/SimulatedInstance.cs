@@ -21,23 +21,11 @@ internal sealed class SimulatedInstance : IDisposable
 
     public SimulatedInstance(SimulatedCluster cluster, int who, SimulatedDatabase database)
     {
-        (_cluster, Who, Actor) = (cluster, who, new Actor(cluster.Time));
+        (_cluster, Who, Actor, ShakenAt) = (cluster, who, new Actor(cluster.Time), cluster.Time.Now);
         _directory = Directory.CreateTempSubdirectory("sim");
         _listener.Bind(new UnixDomainSocketEndPoint(Path.Combine(_directory.FullName, ".s.PGSQL.5432")));
         _listener.Listen();
-        (string, string?)[] third = cluster.Processors.Length < 3 ? [] :
-        [
-            ("Gateway:Processors:Third:BaseUrl", "http://127.0.0.1:8003"), ("Gateway:Processors:Third:Fee", "0.3"),
-            ("Gateway:Processors:Third:AdminToken", "123"),
-        ];
-        var options = TestSettings.Read(
-        [
-            ("ConnectionStrings:Ledger", database.Through(_directory.FullName)),
-            ("Gateway:Storage:Profile", "Unlogged"), ("Gateway:Intake:Linger", "0s"),
-            ("Gateway:Recording:Linger", "0s"), ("Gateway:Settling:Linger", "0s"), ("Gateway:Ledger:Retention", "1d"),
-            ("Gateway:Processors:Default:AdminToken", "123"), ("Gateway:Processors:Fallback:AdminToken", "123"),
-            .. third,
-        ]);
+        var options = cluster.Knobs.Options(database.Through(_directory.FullName));
         // The first one proves by its socket that an earlier process has ended; the others wait for its lease.
         _lock = InstanceLock.Take(who == 0 ? $"http://unix:{cluster.Socket}" : null, $"instance {who}");
         var parts = new ServiceCollection();
@@ -66,9 +54,17 @@ internal sealed class SimulatedInstance : IDisposable
     /// <summary>When it last continued, or the database was out of its reach.</summary>
     public TimeSpan DisturbedAt { get; set; }
 
+    /// <summary>When anything last happened to it, beside what processors do.</summary>
+    public TimeSpan ShakenAt { get; set; }
+
     public T Part<T>() where T : notnull => _parts.GetRequiredService<T>();
 
+    /// <summary>Goes on by itself.</summary>
+    public bool IsFree => !Actor.IsDead && !Actor.IsFrozen && !IsStalled && !IsStopping;
+
     public void Trace(string line) => _cluster.Trace($"{Who}: {line}");
+
+    public void Mark(string mark) => _cluster.Marks.Reach(mark);
 
     /// <summary>Takes what it has sent to the database.</summary>
     /// <returns>True when there was something.</returns>
@@ -126,7 +122,7 @@ internal sealed class SimulatedInstance : IDisposable
     {
         Part<Lease>().CheckSoon.Set();
         foreach (var part in _hosted.OfType<BackgroundService>()
-            .Where(part => _cluster.PollsHealth || part is not HealthMonitor))
+            .Where(part => _cluster.Knobs.PollsHealth || part is not HealthMonitor))
         {
             var stopping = new CancellationTokenSource();
             Field<BackgroundService>("_stoppingCts").SetValue(part, stopping);
@@ -163,5 +159,9 @@ internal sealed class TracedLog<T>(SimulatedInstance instance) : ILogger<T>
 
     public void Log<TState>(
         LogLevel logLevel, EventId eventId, TState state, Exception? exception,
-        Func<TState, Exception?, string> formatter) => instance.Trace(formatter(state, exception));
+        Func<TState, Exception?, string> formatter)
+    {
+        instance.Trace(formatter(state, exception));
+        instance.Mark($"log {eventId.Id}");
+    }
 }

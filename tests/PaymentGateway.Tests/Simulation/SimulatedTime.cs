@@ -125,22 +125,45 @@ internal sealed class Actor(SimulatedTime time) : TimeProvider
 /// <summary>Continuations of the gateway's code in one process, which the schedule runs one by one.</summary>
 internal sealed class Continuations : SynchronizationContext
 {
-    private readonly ConcurrentQueue<(SendOrPostCallback Callback, object? State)> _posted = new();
+    private readonly List<(SendOrPostCallback Callback, object? State)> _posted = [];
 
-    public bool IsEmpty => _posted.IsEmpty;
+    public bool IsEmpty
+    {
+        get
+        {
+            lock (_posted)
+                return _posted.Count == 0;
+        }
+    }
 
-    public override void Post(SendOrPostCallback d, object? state) => _posted.Enqueue((d, state));
+    public override void Post(SendOrPostCallback d, object? state)
+    {
+        lock (_posted)
+            _posted.Add((d, state));
+    }
 
     public override void Send(SendOrPostCallback d, object? state) => throw new NotSupportedException();
 
     public override SynchronizationContext CreateCopy() => this;
 
-    public void Clear() => _posted.Clear();
-
-    public void RunNext()
+    public void Clear()
     {
-        if (_posted.TryDequeue(out var next))
-            Run(() => next.Callback(next.State));
+        lock (_posted)
+            _posted.Clear();
+    }
+
+    /// <summary>Any of them, as in a pool of threads.</summary>
+    public void RunNext(Random random)
+    {
+        (SendOrPostCallback Callback, object? State) next;
+        lock (_posted)
+        {
+            var at = random.Next(_posted.Count);
+            next = _posted[at];
+            _posted.RemoveAt(at);
+        }
+
+        Run(() => next.Callback(next.State));
     }
 
     /// <summary>Runs something as a part of the process.</summary>

@@ -9,6 +9,8 @@ internal static class Known
     /// <summary>One more, where a test configures it first.</summary>
     public static readonly Processor Third = new("third", 0.3m) { Id = 3 };
 
+    public static readonly Processor Fourth = new("fourth", 0.4m) { Id = 4 };
+
     public static ProcessorSet AtDefault => ProcessorSet.Of(Default);
 
     public static ProcessorSet AtBoth => AtDefault | ProcessorSet.Of(Fallback);
