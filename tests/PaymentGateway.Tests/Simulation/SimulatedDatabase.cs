@@ -21,7 +21,7 @@ public class SimulatedDatabase : TestDatabase
     private const string SettingsSql = """
         CREATE VIEW sim.pg_settings AS
         SELECT name, CASE WHEN name IN ('fsync', 'full_page_writes', 'synchronous_commit') THEN 'on' ELSE setting END
-            AS setting
+            AS setting, source
         FROM pg_catalog.pg_settings
         """;
 
@@ -77,7 +77,7 @@ public class SimulatedDatabase : TestDatabase
 
     /// <summary>A page of the feed, by the gateway's own query.</summary>
     internal EventPage? Events(EventCursor? after, int limit) =>
-        new EventStore(Shared).PageAsync(after, limit).GetAwaiter().GetResult();
+        Task.Run(() => new EventStore(Shared).PageAsync(after, limit)).GetAwaiter().GetResult();
 
     /// <summary>Sets the clock of a server process.</summary>
     internal byte[] SetTime() => DatabaseLink.Query(
