@@ -8,7 +8,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     private const string ParkSql = $"""
         WITH parked AS (
             UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
-                                attempts = @Attempts, handover = @Handover
+                                attempts = @Attempts, handover = @Handover::smallint
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
             RETURNING correlation_id, accepted_at, amount_cents, parked_reason
         ), added AS (
@@ -44,8 +44,11 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     public const string PutBack = $"{Release} {AtAll}";
 
     // A payment was nowhere but at the processor that rejected it, so the adopter charges it there again. At all, it
-    // would go to another one where nothing proves that this has not stored it.
-    private const string Replay = $"{Release} CASE WHEN handover > {Sql.Unsent} THEN handover ELSE {AtAll} END";
+    // would go to another one where nothing proves that this has not stored it. A sum, because a database of several
+    // servers takes no CASE over a subquery in an UPDATE.
+    private const string Replay = $"""
+        {Release} (handover > {Sql.Unsent})::integer * handover + (handover <= {Sql.Unsent})::integer * {AtAll}
+        """;
 
     private const string AddReplayed = $"""
         INSERT INTO payment_events (recorded_by, kind, correlation_id, accepted_at, amount_cents)
@@ -100,6 +103,6 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
 
 /// <summary>Handover says where the payment may be charged, as in <see cref="PaymentStates"/>.</summary>
 internal sealed record ParkArgs(
-    Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null, short Handover = Unsent);
+    Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null, int Handover = Unsent);
 
 internal sealed record ParkedCountRow(string Reason, long Payments);

@@ -98,7 +98,7 @@ public sealed class ProofAfterRestartTests : OwnRig
     [PostgresFact]
     public async Task A_payment_that_may_be_anywhere_is_charged_again_with_the_time_of_this_charge()
     {
-        var gateway = await Rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=500ms");
+        var gateway = await Rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
         await gateway.PayAsync();
         await Rig.LedgersReachAsync(byDefault: 1);
 
