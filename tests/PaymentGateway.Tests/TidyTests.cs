@@ -15,7 +15,6 @@ public sealed class TidyTests
         @"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
         + @"(class|struct|interface)\b(?!.*: JsonSerializerContext)");
 
-    private const int LinesMax = 400;
     private const int ColumnsMax = 120;
     private const int ParametersMax = 8;
 
@@ -30,11 +29,6 @@ public sealed class TidyTests
     ];
 
     private static readonly string[] Assemblies = ["PaymentGateway", "PaymentGateway.Tools", "ProcessorSimulator"];
-
-    [Fact]
-    public void No_file_is_longer_than_its_limit() => AssertNone(Sources.Concat(Tests)
-        .Select(file => (Name: Name(file), Lines: File.ReadLines(file).Count()))
-        .Where(file => file.Lines > LinesMax).Select(file => $"{file.Name}: {file.Lines} lines"));
 
     [Fact]
     public void No_line_is_longer_than_120_columns() =>

@@ -225,6 +225,9 @@ internal sealed partial class DoubtResolver(
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again("404, and the processor takes no charge now");
 
+        // An adopted payment has no charge of this instance yet; each repeat has the time of the first one.
+        if (payment.RequestedAt == default)
+            payment.RequestedAt = clock.UtcMicroseconds();
         var outcome = await lane.ChargeAsync(payment);
         if (payment.HeldBy != 0)
             detached.Add(owned.HoldAsync(payment));

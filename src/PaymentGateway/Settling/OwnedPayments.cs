@@ -32,7 +32,8 @@ internal sealed partial class OwnedPayments(
     /// <summary>
     /// Parks a payment that no retry can settle. Retries until this is stored; until then the payment is unsettled.
     /// </summary>
-    public async Task ParkAsync(Payment payment, string reason)
+    /// <param name="rejectedBy">The only processor that may have the payment: it rejected the charge.</param>
+    public async Task ParkAsync(Payment payment, Processor rejectedBy, string reason)
     {
         Log.Parked(log, payment, reason);
         while (true)
@@ -40,7 +41,8 @@ internal sealed partial class OwnedPayments(
             try
             {
                 await parked.ParkAsync(new ParkArgs(
-                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts));
+                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts,
+                    PaymentStates.Handover(ProcessorSet.Of(rejectedBy))));
                 unsettled.Remove(payment);
                 _outage.Succeed();
                 metrics.Parked.Add(1);

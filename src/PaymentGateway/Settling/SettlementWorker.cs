@@ -164,7 +164,8 @@ internal sealed partial class SettlementWorker(
                     break;
                 case ChargeResult.Rejected when !payment.InDoubt:
                     // Another charge would be rejected too, and it must not delay other payments.
-                    detached.Add(owned.ParkAsync(payment, $"{lane.Processor} answered {outcome.Reason}"));
+                    detached.Add(owned.ParkAsync(
+                        payment, lane.Processor, $"{lane.Processor} answered {outcome.Reason}"));
                     break;
                 default:
                     Log.InDoubt(log, payment, lane.Processor, outcome.Reason);

@@ -220,7 +220,7 @@ internal sealed class LeaseStore(
         WHERE epoch <> {Sql.Nobody} AND (closed_at IS NULL OR epoch = (SELECT max(epoch) FROM leases))
         """;
 
-    // What the server's ids of transactions mean for the feed (postgres/migrations/0017-positions.sql).
+    // What the server's ids of transactions mean for the feed (postgres/migrations/0016-positions.sql).
     private const string MoveOnSql = "SELECT move_positions_on(@Restored)";
 
     /// <summary>Gives each name a permanent number.</summary>

@@ -8,7 +8,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     private const string ParkSql = $"""
         WITH parked AS (
             UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
-                                attempts = @Attempts
+                                attempts = @Attempts, handover = @Handover::smallint
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
             RETURNING correlation_id, accepted_at, amount_cents, parked_reason
         ), added AS (
@@ -27,15 +27,27 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         GROUP BY reason
         """;
 
-    /// <summary>
-    /// Releases payments to any adopter, in doubt at all configured processors, so that it looks them up first. 2
-    /// stands for 7, as in an earlier version.
-    /// </summary>
-    public const string PutBack = $"""
+    private const string Release = $"""
         UPDATE payments
-        SET owner_epoch = {Sql.Nobody}, parked_reason = NULL, parked_at = NULL, attempts = NULL,
-            handover = (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END
-                        FROM processors WHERE name = ANY(@Names))::smallint
+        SET owner_epoch = {Sql.Nobody}, parked_reason = NULL, parked_at = NULL, attempts = NULL, handover =
+        """;
+
+    // 2 stands for 7, as in an earlier version.
+    private const string AtAll = """
+        (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END
+         FROM processors WHERE name = ANY(@Names))::smallint
+        """;
+
+    /// <summary>
+    /// Releases payments to any adopter, in doubt at all configured processors, so that it looks them up first.
+    /// </summary>
+    public const string PutBack = $"{Release} {AtAll}";
+
+    // A payment was nowhere but at the processor that rejected it, so the adopter charges it there again. At all, it
+    // would go to another one where nothing proves that this has not stored it. A sum, because a database of several
+    // servers takes no CASE over a subquery in an UPDATE.
+    private const string Replay = $"""
+        {Release} (handover > {Sql.Unsent})::integer * handover + (handover <= {Sql.Unsent})::integer * {AtAll}
         """;
 
     private const string AddReplayed = $"""
@@ -45,7 +57,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
 
     private const string ReplaySql = $"""
         WITH replayed AS (
-            {PutBack} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}
+            {Replay} WHERE correlation_id = @Id AND owner_epoch = {Sql.Parked}
             RETURNING correlation_id, accepted_at, amount_cents
         ), added AS ({AddReplayed})
         SELECT count(*) FROM replayed
@@ -61,7 +73,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
               AND (@Reason::text IS NULL OR parked_reason = @Reason)
             ORDER BY accepted_at, correlation_id LIMIT @Limit
         ), replayed AS (
-            {PutBack} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
+            {Replay} WHERE correlation_id IN (SELECT correlation_id FROM page) AND owner_epoch = {Sql.Parked}
             RETURNING correlation_id, accepted_at, amount_cents
         ), added AS ({AddReplayed})
         SELECT accepted_at, correlation_id AS id FROM replayed
@@ -89,6 +101,8 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
             commandTimeout: db.CommandTimeout));
 }
 
-internal sealed record ParkArgs(Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null);
+/// <summary>Handover says where the payment may be charged, as in <see cref="PaymentStates"/>.</summary>
+internal sealed record ParkArgs(
+    Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null, int Handover = Unsent);
 
 internal sealed record ParkedCountRow(string Reason, long Payments);

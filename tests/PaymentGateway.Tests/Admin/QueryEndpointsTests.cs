@@ -116,6 +116,7 @@ public sealed class QueryEndpointsTests() : OneGateway("Settling:CallTimeout=2s"
     [PostgresFact]
     public async Task A_payment_that_was_surely_not_charged_is_accepted_again()
     {
+        await Rig.SettleSomeAsync();
         await Rig.Default.SetFaultsAsync(new { beforeInsert = "hang" });
         await Rig.Fallback.SetFailureAsync(true);
         var owner = await Rig.StartGatewayAsync("Settling:CallTimeout=1s", "Settling:InDoubtHorizon=2s");

@@ -268,8 +268,9 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser)
     private static string AddressOf(GatewaySystem system) => new Uri(system.Address, "ops").ToString();
 
     private static Task ParkAsync(GatewaySystem system, int payments) => system.Database.ExecuteAsync($"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason, parked_at)
-        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 'default answered 400', '2025-07-15T12:00:00Z'
+        INSERT INTO payments
+            (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason, parked_at)
+        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 3, 'default answered 400', '2025-07-15T12:00:00Z'
         FROM generate_series(1, {payments})
         """);
 

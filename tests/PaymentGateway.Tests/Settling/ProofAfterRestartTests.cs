@@ -93,4 +93,23 @@ public sealed class ProofAfterRestartTests : OwnRig
         _odd.Hides = _ => false;
         await Rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
     }
+
+    // Fallback never settled anything, so nothing proves that the payment is not there: it is charged there again.
+    [PostgresFact]
+    public async Task A_payment_that_may_be_anywhere_is_charged_again_with_the_time_of_this_charge()
+    {
+        var gateway = await Rig.StartGatewayAsync("Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s");
+        await gateway.PayAsync();
+        await Rig.LedgersReachAsync(byDefault: 1);
+
+        await Rig.Database.ExecuteAsync($"""
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, handover)
+            VALUES (gen_random_uuid(), 1990, clock_timestamp(), 0, {PaymentStates.Handover(Known.AtBoth)})
+            """);
+
+        await Rig.LedgersReachAsync(byDefault: 1, byFallback: 1);
+        await Rig.AssertLedgersAgreeAsync();
+        Assert.Equal(0, await Rig.Database.ScalarAsync<long>(
+            "SELECT count(*) FROM settlements WHERE requested_at NOT BETWEEN accepted_at AND now()"));
+    }
 }

@@ -72,8 +72,8 @@ public sealed class ProofTests : OneWorker
     [InlineData("", "NotFound")]
     [InlineData("404 page not found", "NotFound")]
     [InlineData("{\"title\":\"Not found\"}", "NotFound")]
-    [InlineData("<html><h1>404 Not Found</h1></html>", "Unknown")]
-    [InlineData("\r\n <!DOCTYPE html>", "Unknown")]
+    [InlineData("<html><h1>404 Not Found</h1></html>", "Unreadable")]
+    [InlineData("\r\n <!DOCTYPE html>", "Unreadable")]
     public async Task A_404_with_a_page_is_no_answer(string body, string result)
     {
         await StartOddAsync();

@@ -66,6 +66,21 @@ public sealed class ParkedStoreTests : OwnDatabase
     }
 
     [PostgresFact]
+    public async Task A_replayed_payment_that_a_processor_rejected_may_be_there_alone()
+    {
+        var (epoch, batch) = await StoreAsync();
+        await Parked.ParkAsync(new ParkArgs(
+            batch.Ids[0], batch.AcceptedAts[0], epoch, "fallback answered 400", 1,
+            PaymentStates.Handover(ProcessorSet.Of(Known.Fallback))));
+
+        Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
+
+        var adopter = await Database.OpenEpochAsync();
+        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
+        Assert.Equal(ProcessorSet.Of(Known.Fallback), PaymentStates.MayBeAt(adopted.Handover));
+    }
+
+    [PostgresFact]
     public async Task Replayed_pages_follow_each_other_without_a_gap_in_the_order_of_acceptance()
     {
         var (epoch, batch) = await StoreAsync(25);

@@ -58,10 +58,22 @@ internal sealed class GatewayRig : IAsyncDisposable
     public async Task<long> CountStoredAsync() =>
         await Database.ScalarAsync<long>("SELECT count(*) FROM payments");
 
+    /// <summary>Parks payments that <c>default</c> rejected: 3 says that no other processor may have them.</summary>
     public Task ParkAsync(int payments, string reason) => Database.ExecuteAsync($"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
-        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, '{reason}' FROM generate_series(1, {payments})
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason)
+        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, 3, '{reason}' FROM generate_series(1, {payments})
         """);
+
+    /// <summary>
+    /// Payments that are known at both processors, three and one, from an hour ago: without one, no 404 proves
+    /// anything.
+    /// </summary>
+    public Task SettleSomeAsync()
+    {
+        var planted = new PlantedLedgers(DateTime.UtcNow.AddHours(-1), TimeSpan.FromSeconds(1));
+        planted.Agreeing(4);
+        return planted.WriteAsync(this);
+    }
 
     /// <summary>Every settlement is at its processor with its amount and time, and nothing else is there.</summary>
     public async Task AssertLedgersAgreeAsync()

@@ -33,8 +33,8 @@ public sealed class DetachedTasksTests
         Assert.True(detached.ExecuteTask!.IsCanceled);
     }
 
-    // The exception of a task that is discarded is lost. Of these, one holds no payment and catches everything, one
-    // gives its failures to the callers that wait for its answer, and one is the mechanism itself.
+    // The exception of a task that is discarded is lost. Of these, two hold no payment and catch everything, one gives
+    // its failures to the callers that wait for its answer, two are awaited, and one is the mechanism itself.
     [Fact]
     public void A_task_that_nobody_awaits_is_added_to_the_detached_ones()
     {
@@ -45,7 +45,10 @@ public sealed class DetachedTasksTests
 
         Assert.Equal(
             [
-                "DetachedTasks.cs: _ = WatchAsync(task);", "HealthMonitor.cs: _ = PollAsync(byName[claim]);",
+                "AddressRace.cs: _ = CloseAsync(late);", "DetachedTasks.cs: _ = WatchAsync(task);",
+                "HealthMonitor.cs: _ = PollAsync(byName[claim]);",
+                "OtlpExport.cs: Task.Run(() => metrics.Shutdown(LimitMilliseconds), CancellationToken.None),",
+                "OtlpExport.cs: Task.Run(() => traces.Shutdown(LimitMilliseconds), CancellationToken.None));",
                 "SummaryQueries.cs: _ = RunAsync(window, query, before);",
             ],
             discarded.Order());
