@@ -57,7 +57,9 @@ internal sealed class InstanceLock : IDisposable
             // hold the lock, and the next start would be refused.
             var file = new FileStream(socket + ".lock", new FileStreamOptions
             {
-                Mode = FileMode.OpenOrCreate, Access = FileAccess.ReadWrite, Share = FileShare.None,
+                Mode = FileMode.OpenOrCreate,
+                Access = FileAccess.ReadWrite,
+                Share = FileShare.None,
                 UnixCreateMode = OwnerOnly,
             });
             _files.Add(file);

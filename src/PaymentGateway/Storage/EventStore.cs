@@ -63,8 +63,10 @@ internal sealed class EventStore(SharedConnections shared)
             AgeSql,
             new
             {
-                Generation = after?.Generation ?? 0, Resets = after?.Resets ?? 0,
-                Transaction = $"{after?.Transaction ?? 0}", Id = after?.Id ?? Guid.Empty,
+                Generation = after?.Generation ?? 0,
+                Resets = after?.Resets ?? 0,
+                Transaction = $"{after?.Transaction ?? 0}",
+                Id = after?.Id ?? Guid.Empty,
             },
             commandTimeout: db.CommandTimeout)) ?? 0);
 

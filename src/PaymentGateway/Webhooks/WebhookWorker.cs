@@ -133,7 +133,10 @@ internal sealed partial class WebhookWorker(
                 {
                     await FailAsync(held with
                     {
-                        Position = $"{after}", Failures = ++failures, Failure = failed.Reason, For = failed.RetryAfter,
+                        Position = $"{after}",
+                        Failures = ++failures,
+                        Failure = failed.Reason,
+                        For = failed.RetryAfter,
                     });
                     return;
                 }

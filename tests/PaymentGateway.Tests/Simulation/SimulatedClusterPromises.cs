@@ -1,6 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Recording;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Tests.Simulation;
 
