@@ -144,7 +144,10 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
             await SeeAsync(_admin, New(list, suffix: "?all=1"), 400);
         await SeeAsync(_admin, New("listEvents", suffix: $"?after=9-0-1-{Guid.NewGuid():N}"), 410);
         await SeeAsync(_client, New("getPayment", id: $"{Guid.NewGuid()}"), 404);
-        foreach (var one in new[] { "replayParked", "pageReplaysParked", "replayWebhook", "testWebhook" })
+        foreach (var one in new[]
+        {
+            "replayParked", "pageReplaysParked", "replayWebhook", "testWebhook", "sayNotCharged",
+        })
             await SeeAsync(_admin, New(one, id: $"{Guid.NewGuid()}"), 404);
         foreach (var operation in Document.Operations.Where(one => one.Path.Contains("{id}", StringComparison.Ordinal)))
             await SeeAsync(ListenerOf(operation), New(operation, id: "17"), 400);
