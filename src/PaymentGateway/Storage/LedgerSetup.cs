@@ -189,7 +189,9 @@ internal static partial class LedgerSetup
     private static NpgsqlDataSource Plain(
         string connectionString, string name, int count, bool synchronousCommit = false) =>
         DataSource(
-            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count}", name,
+            $"{connectionString};Multiplexing=false;Minimum Pool Size=0;Maximum Pool Size={count};"
+                // Nobody waits for the end of a statement that its caller has given up.
+                + "Cancellation Timeout=-1", name,
             synchronousCommit: synchronousCommit);
 
     private static partial class Log
