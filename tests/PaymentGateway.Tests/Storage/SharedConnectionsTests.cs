@@ -30,6 +30,19 @@ public sealed class SharedConnectionsTests(OwnServerDatabase database) : IClassF
         await Eventually.HoldsAsync(() => AnswersAsync(connections), "it answers again");
     }
 
+    // 2 of 3,600 queries just after a stop of the server end so, too few to wait for one here.
+    [PostgresFact]
+    public async Task A_connection_that_breaks_inside_Npgsql_is_a_failure_of_the_database()
+    {
+        var pool = LedgerSetup.DataSource(database.ConnectionString);
+        await using var connections = LedgerSetup.Shared(pool, TimeProvider.System);
+
+        await Assert.ThrowsAsync<NpgsqlException>(
+            () => connections.RunAsync(_ => Task.FromResult(NothingThere().Length)));
+    }
+
+    private static string NothingThere() => null!;
+
     private static async Task<bool> AnswersAsync(SharedConnections connections)
     {
         try
