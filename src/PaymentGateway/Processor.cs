@@ -45,7 +45,7 @@ internal readonly record struct ProcessorSet(short Bits)
 
     public bool Contains(Processor processor) => (Bits & (1 << processor.Id)) != 0;
 
-    public ProcessorSet Without(Processor processor) => new((short)(Bits & ~(1 << processor.Id)));
+    public ProcessorSet Without(ProcessorSet other) => new((short)(Bits & ~other.Bits));
 
     public static ProcessorSet operator |(ProcessorSet one, ProcessorSet other) => new((short)(one.Bits | other.Bits));
 }

@@ -46,8 +46,9 @@ internal sealed class Intake(
     /// <returns>Within StoreTimeout; Accepted only when the row is committed.</returns>
     public Task<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null)
     {
-        var acceptance = new PendingAcceptance(
-            new Payment(id, amountCents) { TakenAt = clock.GetTimestamp(), Trace = trace });
+        var payment = new Payment(id, amountCents) { Trace = trace };
+        payment.Take(clock.GetTimestamp());
+        var acceptance = new PendingAcceptance(payment);
         lock (_gate)
         {
             // While INSERTs are stuck, a payment would wait and then be refused anyway.

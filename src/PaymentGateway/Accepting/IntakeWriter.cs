@@ -78,7 +78,7 @@ internal sealed partial class IntakeWriter(
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;
-            (payment.AcceptedAt, payment.Epoch) = (times.At(i), args.OwnerEpoch);
+            payment.Stamp(times.At(i), args.OwnerEpoch);
             args.Ids[i] = payment.Id;
             args.AmountsCents[i] = payment.AmountCents;
             args.AcceptedAts[i] = payment.AcceptedAt;

@@ -4,7 +4,7 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>Opens, renews, gives up and releases this instance's epochs.</summary>
 internal sealed class InstanceEpochs(
-    LeaseStore leases, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
+    LeaseStore leases, DoubtStore doubts, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
     UnsettledPayments unsettled, GatewayOptions options)
 {
     /// <summary>Begins an epoch, which may use the cheapest processor.</summary>
@@ -83,6 +83,15 @@ internal sealed class InstanceEpochs(
         return unsettled.Count;
     }
 
+    /// <summary>Ends an epoch whose memory is wrong: the next one adopts its payments.</summary>
+    public async Task EndAsync(int epoch)
+    {
+        GiveUp(epoch);
+        lease.CheckSoon.Set();
+        // The close is only quicker than its expiry, because it is never renewed again.
+        await leases.CloseAsync(epoch);
+    }
+
     /// <summary>Closes the epoch and releases what it has not settled; returns the numbers of payments.</summary>
     public async Task<(int Released, int InDoubt)> ReleaseAsync(int epoch)
     {
@@ -93,8 +102,7 @@ internal sealed class InstanceEpochs(
         lease.Lose(epoch);
         var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
         // A charge that ended a moment ago may have brought a 422 that is not stored yet.
-        foreach (var payment in held.Where(payment => payment.HeldBy != 0))
-            await leases.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
+        await doubts.HoldAsync(HoldArgs.Of([.. held.Where(payment => payment.IsHeld)]));
         return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
     }
 

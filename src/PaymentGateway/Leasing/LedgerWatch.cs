@@ -91,7 +91,8 @@ internal sealed partial class LedgerWatch(
     {
         var kept = stored.Select(row => (row.CorrelationId, row.AcceptedAt)).ToHashSet();
         foreach (var payment in page)
-            payment.Purged |= !kept.Contains((payment.Id, payment.AcceptedAt));
+            if (!kept.Contains((payment.Id, payment.AcceptedAt)))
+                payment.Purge();
     }
 
     private static partial class Log

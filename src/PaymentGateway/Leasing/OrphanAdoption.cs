@@ -142,24 +142,14 @@ internal sealed class AdoptedPayments(
     public void Add(Payment payment, short handover, long doubtSince)
     {
         unsettled.Add(payment);
-        var isHeld = payment.HeldBy != 0;
-        if (handover == PaymentStates.Unsent && !isHeld)
+        if (payment.Adopt(PaymentStates.MayBeAt(handover), doubtSince) == NextStep.Resolve)
         {
-            queue.Return(payment);
+            doubts.Add(payment);
             return;
         }
 
-        // Where a processor has said that it has the payment, the marks of earlier owners say nothing more.
-        if (!isHeld)
-            payment.MayBeAt = PaymentStates.MayBeAt(handover);
-        payment.DoubtSince = doubtSince;
-        if (payment.MayBeAt.IsSingle && !isHeld)
-        {
+        if (payment.InDoubt)
             doubts.Begin(payment);
-            queue.Return(payment);
-            return;
-        }
-
-        doubts.Add(payment);
+        queue.Return(payment);
     }
 }

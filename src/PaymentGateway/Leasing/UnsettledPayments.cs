@@ -41,7 +41,7 @@ internal sealed class UnsettledPayments(TimeProvider clock)
 
     public void Add(Payment payment)
     {
-        payment.TakenAt = clock.GetTimestamp();
+        payment.Take(clock.GetTimestamp());
         _unsettled.TryAdd(payment, true);
     }
 

@@ -150,7 +150,7 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         var answer = await GetAsync(new Uri(_baseUrl, $"payments/{id}"));
         var stored = answer?.ReadStored();
-        var outcome = answer is { Status: 404, IsPage: false } ? new LookupOutcome(LookupResult.NotFound)
+        var outcome = answer is { Status: 404, IsPage: false, IsCached: false } ? new LookupOutcome(LookupResult.NotFound)
             : stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
                 ? new LookupOutcome(LookupResult.Found, cents, stored.RequestedAt)
                 : new LookupOutcome(
@@ -232,10 +232,13 @@ internal sealed partial class ProcessorClient : IDisposable
         try
         {
             request.Headers.TryAddWithoutValidation("User-Agent", GatewayOptions.UserAgent);
+            if (request.Method == HttpMethod.Get)
+                request.Headers.TryAddWithoutValidation("Cache-Control", "no-cache");
             using var response = await _http.SendAsync(request, token);
             var status = (int)response.StatusCode;
             var body = await ReadAsync(response.Content, token);
-            var answer = new ProcessorAnswer(status, body, status == 200 ? null : RetryAfter(response));
+            var answer = new ProcessorAnswer(
+                status, body, status == 200 ? null : RetryAfter(response), response.Headers.Age is not null);
             // A proxy may answer 200 with a page, and nothing is charged.
             if (status == 200 && request.Method == HttpMethod.Post
                 && answer.Read(ProcessorJsonContext.Default.ChargeAnswer) is null)
@@ -323,9 +326,8 @@ internal sealed partial class ProcessorClient : IDisposable
             if (payment.Purged || !lease.IsHeld || !lease.Owns(payment))
                 throw new OperationCanceledException("The payment is not this instance's to charge any more.");
 
+            payment.Send();
             HasBegun = true;
-            if (payment.Attempts < short.MaxValue)
-                payment.Attempts++;
             return base.SerializeToStreamAsync(stream, context);
         }
     }

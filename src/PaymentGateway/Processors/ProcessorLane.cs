@@ -15,8 +15,9 @@ internal sealed partial class ProcessorLane(
     // Separate permits, because look-ups must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
 
-    private volatile Payment? _known;
-    private long _knownSince;
+    private volatile KnownPayment? _known;
+    private long _lookUpsPauseUntil;
+    private int _repeatsAlone;
 
     public Processor Processor => own.Processor;
 
@@ -31,67 +32,66 @@ internal sealed partial class ProcessorLane(
     public TimeSpan Horizon => own.InDoubtHorizon;
 
     /// <summary>
-    /// A payment that the processor has stored; null where none is known. Payments that follow within half a horizon do
-    /// not replace it, otherwise a replica that answers look-ups a little late would never find the newest.
+    /// A payment that this instance knows to be stored there; null before the first one. Payments that follow within
+    /// half a horizon do not replace it, otherwise look-ups of a replica that is a little late would never find it.
     /// </summary>
-    public Guid? Known => _known?.Id;
+    public KnownPayment? Known => _known;
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
 
     /// <summary>
     /// Charges once, with a permit taken before. The payment is in doubt afterwards unless the answer says otherwise.
-    /// Nothing is thrown, because the caller would lose the payment.
     /// </summary>
+    /// <exception cref="BrokenLifeException">The payment may not be charged here; nothing else is thrown.</exception>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
-        var (mayBeAt, doubtSince) = (payment.MayBeAt, payment.DoubtSince);
         var sentAt = clock.GetTimestamp();
-        payment.MayBeAt = mayBeAt | ProcessorSet.Of(Processor);
-        payment.DoubtSince = sentAt;
         // Bytes may have gone out, unless an answer says otherwise.
         var outcome = new ChargeOutcome(ChargeResult.InDoubt, null, "the charge broke");
         try
         {
+            payment.Charge(Processor, clock.UtcMicroseconds());
             using var span = payment.Trace?.StartCharge(payment.AcceptedAt);
             outcome = await Client.ChargeAsync(payment);
             span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
             metrics.Calls.Add(1, Processor.Tag, Calls.Charge, Calls.Of(outcome.Result));
             metrics.CallDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds, Processor.Tag);
         }
-        catch (Exception unexpected)
+        catch (Exception unexpected) when (unexpected is not BrokenLifeException)
         {
             // Of a listener to traces or metrics, for example: what the processor has answered counts all the same.
             Log.ChargeBroke(log, payment, Processor, unexpected);
         }
 
-        var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
-        TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
-        _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
-        // An adopted payment's doubt may begin later, when its earlier owner has surely stopped sending.
-        payment.DoubtSince = Math.Max(clock.GetTimestamp(), doubtSince);
-        // A refused repeat leaves the doubt about an earlier call as it was.
-        if (outcome.Result is ChargeResult.Refused or ChargeResult.Rejected)
-            (payment.MayBeAt, payment.DoubtSince) = (mayBeAt, doubtSince);
-        else if (outcome.Result == ChargeResult.AlreadyStored)
-            payment.Hold(Processor.Id);
-        else if (outcome.Result == ChargeResult.Settled)
-            Know(payment);
+        finally
+        {
+            var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
+            TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
+            _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
+        }
 
-        return outcome;
+        var next = payment.Answer(Processor, outcome.Result, clock.GetTimestamp());
+        if (next == NextStep.Record && (_known is not { } known || clock.GetElapsedTime(known.SentAt, sentAt) > Horizon / 2))
+            _known = new KnownPayment(payment.Id, sentAt);
+        return outcome with { Next = next };
     }
 
+    /// <returns>Unknown at once during a pause that the processor asked for, so that others are not kept waiting.</returns>
     public async Task<LookupOutcome> LookUpAsync(Payment payment, CancellationToken cancellation)
     {
+        if (clock.GetTimestamp() < Volatile.Read(ref _lookUpsPauseUntil))
+            return new LookupOutcome(LookupResult.Unknown);
+
         await _lookups.WaitAsync(cancellation);
         try
         {
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await Client.LookUpAsync(payment.Id);
             span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
-            if (outcome.Result == LookupResult.Found)
-                Know(payment);
+            if (outcome.RetryAfter is { } pause)
+                Volatile.Write(ref _lookUpsPauseUntil, clock.GetTimestamp() + clock.TicksOf(pause));
             return outcome;
         }
         finally
@@ -100,15 +100,14 @@ internal sealed partial class ProcessorLane(
         }
     }
 
-    // Two threads at once may both replace it, by payments that are both stored.
-    private void Know(Payment payment)
-    {
-        if (_known is not null && clock.GetElapsedTime(Volatile.Read(ref _knownSince)) < Horizon / 2)
-            return;
+    /// <summary>
+    /// Begins a repeat that nothing proves to be needed. One is sent at a time, because its 200 makes a known payment,
+    /// by which other doubts of that age end without a charge.
+    /// </summary>
+    /// <returns>False while another one is in flight; otherwise <see cref="EndRepeatAlone"/> follows.</returns>
+    public bool TryBeginRepeatAlone() => Interlocked.Exchange(ref _repeatsAlone, 1) == 0;
 
-        Volatile.Write(ref _knownSince, clock.GetTimestamp());
-        _known = payment;
-    }
+    public void EndRepeatAlone() => Volatile.Write(ref _repeatsAlone, 0);
 
     /// <summary>The state as the metrics name it, without durations.</summary>
     public LaneReading Read()
@@ -141,6 +140,10 @@ internal sealed partial class ProcessorLane(
             ILogger log, Payment correlationId, Processor processor, Exception unexpected);
     }
 }
+
+/// <summary>A payment whose charge was answered by 200.</summary>
+/// <param name="SentAt">Monotonic timestamp from before the charge was sent.</param>
+internal sealed record KnownPayment(Guid Id, long SentAt);
 
 /// <summary>The lanes of all processors, in order of their fees.</summary>
 internal sealed class ProcessorLanes(

@@ -39,7 +39,9 @@ internal sealed record AdminSummary(
 internal sealed partial class ProcessorJsonContext : JsonSerializerContext;
 
 /// <param name="RetryAfter">The pause that the processor asked for; null with a 200.</param>
-internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter)
+/// <param name="IsCached">It has an Age, so a cache has answered by what it kept (RFC 9111, 5.1).</param>
+internal sealed record ProcessorAnswer(
+    int Status, ReadOnlyMemory<byte> Body, TimeSpan? RetryAfter, bool IsCached = false)
 {
     private const int ShownMax = 200;
 
@@ -82,27 +84,10 @@ internal sealed record ProcessorAnswer(int Status, ReadOnlyMemory<byte> Body, Ti
             .Select(static one => char.IsAsciiDigit(one) ? '0' : one)), ShownMax);
 }
 
-/// <summary>The kinds of answers that the contract distinguishes.</summary>
-internal enum ChargeResult
-{
-    /// <summary>200: the processor has stored the payment.</summary>
-    Settled,
-
-    /// <summary>422: an earlier call was stored; a look-up gives its requestedAt.</summary>
-    AlreadyStored,
-
-    /// <summary>500 without a body, 429, not a byte sent: surely not stored by this call.</summary>
-    Refused,
-
-    /// <summary>400: not stored, and a repeat would not be stored either.</summary>
-    Rejected,
-
-    /// <summary>Timeout, broken connection, 500 with a body, another 4xx, anything else: perhaps stored.</summary>
-    InDoubt,
-}
-
 /// <param name="Reason">For the log: the answer, where it was not 200.</param>
-internal readonly record struct ChargeOutcome(ChargeResult Result, TimeSpan? RetryAfter = null, string? Reason = null);
+/// <param name="Next">What follows for the payment.</param>
+internal readonly record struct ChargeOutcome(
+    ChargeResult Result, TimeSpan? RetryAfter = null, string? Reason = null, NextStep Next = NextStep.Resolve);
 
 internal enum LookupResult
 {

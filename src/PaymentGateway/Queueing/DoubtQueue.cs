@@ -20,6 +20,7 @@ internal sealed class DoubtQueue(TimeProvider clock)
     private readonly long[] _notChargedBefore = new long[15];
     private readonly object _gate = new();
     private Dictionary<Payment, bool> _changes = New();
+    private List<Payment> _held = [];
 
     /// <summary>Payments in doubt in this instance's memory, taken or not.</summary>
     public int Count => Volatile.Read(ref _counts[0]);
@@ -50,14 +51,14 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <param name="before">A monotonic timestamp from before the operator said it.</param>
     public void EndAt(short processor, long before) => Volatile.Write(ref _notChargedBefore[processor], before);
 
-    /// <summary>The processors that may have the payment, without those of an operator's word.</summary>
-    public ProcessorSet WithoutEnded(Payment payment)
+    /// <summary>Those of the processors that may have the payment at which an operator's word has ended its doubt.</summary>
+    public ProcessorSet EndedAt(Payment payment)
     {
-        var left = payment.MayBeAt.Bits;
-        for (var id = 1; id < _notChargedBefore.Length; id++)
+        var ended = 0;
+        for (short id = 1; id < _notChargedBefore.Length; id++)
             if (payment.DoubtSince < Volatile.Read(ref _notChargedBefore[id]))
-                left &= (short)~(1 << id);
-        return new ProcessorSet(left);
+                ended |= payment.MayBeAt.Bits & (1 << id);
+        return new ProcessorSet((short)ended);
     }
 
     public void Begin(Payment payment) => Note(payment, begun: true);
@@ -96,6 +97,21 @@ internal sealed class DoubtQueue(TimeProvider clock)
         lock (_gate)
             _changes[payment] = begun;
         Changed.Set();
+    }
+
+    /// <summary>A processor has said by a 422 that it has the payment, and the ledger does not know it yet.</summary>
+    public void Hold(Payment payment)
+    {
+        lock (_gate)
+            _held.Add(payment);
+        Changed.Set();
+    }
+
+    /// <summary>Takes all payments of which the ledger does not know yet that they are held.</summary>
+    public List<Payment> TakeHeld()
+    {
+        lock (_gate)
+            return Interlocked.Exchange(ref _held, []);
     }
 
     private static Dictionary<Payment, bool> New() => new(ReferenceEqualityComparer.Instance);

@@ -5,8 +5,8 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Settling;
 
 /// <summary>
-/// Writes which payments are in doubt, so that each instance can show them. A write may be late, because no decision
-/// reads it; a settlement or a sweep corrects it.
+/// Writes which payments are in doubt, so that each instance can show them, and which ones a processor holds, so that
+/// every later owner knows it. The first may be late, because no decision reads it; a settlement or a sweep corrects it.
 /// </summary>
 internal sealed partial class DoubtPublisher(
     DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
@@ -15,7 +15,7 @@ internal sealed partial class DoubtPublisher(
 
     // Most doubts end sooner, and need no row.
     private static readonly TimeSpan Linger = TimeSpan.FromMilliseconds(250);
-    private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan SweepInterval = TimeSpan.FromSeconds(30);
 
     private long _sweptAt = clock.GetTimestamp();
@@ -27,16 +27,19 @@ internal sealed partial class DoubtPublisher(
         {
             await doubts.Changed.WaitAsync(SweepInterval, stoppingToken);
             await Task.Delay(Linger, clock, stoppingToken);
-            var changes = doubts.TakeChanges();
-            while (!await TryPublishAsync(changes))
+            var (held, changes) = (doubts.TakeHeld(), doubts.TakeChanges());
+            while (!await TryPublishAsync(held, changes))
                 await Task.Delay(RetryAfter, clock, stoppingToken);
         }
     }
 
-    private async Task<bool> TryPublishAsync(Dictionary<Payment, bool> changes)
+    private async Task<bool> TryPublishAsync(List<Payment> held, Dictionary<Payment, bool> changes)
     {
         try
         {
+            // First, and whoever owns them by now, because an adopter could charge another processor otherwise.
+            foreach (var page in held.Chunk(PageMax))
+                await store.HoldAsync(HoldArgs.Of(page));
             foreach (var page in Pages(changes, begun: true))
                 await store.MarkAsync(page);
             foreach (var page in Pages(changes, begun: false))

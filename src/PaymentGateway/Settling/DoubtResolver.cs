@@ -19,35 +19,38 @@ namespace PaymentGateway.Settling;
 ///   look-up 200   the processor has it, with this amount and time     settled
 ///   charge  200   the processor has it now                            settled
 ///   charge  422   the processor has it; its look-up tells the time    held: only look-ups there from now on
-///   look-up 404   nothing, without the next paragraph
+///   look-up 404   by itself nothing
 /// </code>
 /// <para>
-/// A 404 proves that a processor has not stored the payment when two things hold. <i>Nothing can be stored later</i>:
-/// the horizon has passed since the last moment at which a charge may have been sent, and it had passed before the
-/// look-up.
-/// <i>The processor itself has answered, from all that it has</i>: an ingress that lost its route, a cache, or a
-/// replica that lags answers 404, too. So a payment that is known to be there is looked up before and after (<see
-/// cref="KnownPayments"/>): look-ups that find it go to the processor's payments. Doubts of one moment share these
-/// look-ups. Where no payment is known or the known one is not found, the payment waits.
+/// <i>When a 404 is proof.</i> A proxy that lost its route answers 404, and so does a replica that lags, or one that
+/// stopped following its primary an hour ago. So three things are asked. First, the horizon has passed since a charge
+/// may last have been sent, so that nothing can be stored later. Second, a payment K is known to be stored there whose
+/// charge was sent after that horizon. Third, the look-up of K finds it, just before and just after the look-up of the
+/// payment (<see cref="KnownPayments"/>): the copy that answers has K, so it has everything that was stored before K.
+/// Without such a K the payment waits for the next payment that is settled there.
 /// </para>
 /// <para>
-/// A 422 is the processor's word that it has the payment, so no 404 and no horizon count any more. The ledger keeps it
-/// (payments.held_by), for every later owner. Another charge would only bring another 422.
+/// <i>When it is charged again.</i> While a single processor may have the payment, the same charge is sent there again:
+/// the first to arrive is stored, and the other one gets 422. Before the horizon this ends most doubts. It also ends a
+/// doubt where nothing else is settled: when no K has come for a second horizon, the payment is charged again, one
+/// payment at a time, because its 200 makes a K for the others.
 /// </para>
 /// <para>
-/// Each proven absence takes one processor out of the set; when none is left, the payment is routed as a new one. When
-/// one is left that proves nothing, the payment is charged there again: the first call to arrive is stored, the other
-/// gets 422. So a payment alone in its ledger, or one that may be at a processor that never settled anything, is
-/// settled all the same. An example: an instance has used default and fallback and is killed. Its adopter knows
-/// payments at default, which has not stored this one, and none at fallback. Default is taken out, and fallback is
-/// charged.
+/// <i>An example.</i> An instance that has used default and fallback is killed with a thousand payments that it had not
+/// sent. Its adopter cannot know that, so they are in doubt at both. After the horizon default settles a new payment, by
+/// which the thousand are proven absent there. Fallback settles nothing, so one of the thousand is charged there; it is
+/// the K of fallback. The other 999 are proven absent there, too, and go to default.
+/// </para>
+/// <para>
+/// <i>After a 422</i> no 404 and no horizon count any more, because the processor itself has said that it has the
+/// payment. The ledger keeps that word (payments.held_by) for every later owner. An operator who knows better ends it.
 /// </para>
 /// <para>
 /// All processors of a set are asked at once, because a silent one must not delay what another one can settle.
 /// </para>
 /// </remarks>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, SettlementLedger ledger,
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, DoubtStore store,
     DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
     : BackgroundService
 {
@@ -58,7 +61,7 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan PermitWithin = TimeSpan.FromSeconds(1);
 
     private readonly Dictionary<ProcessorLane, KnownPayments> _known = lanes.All.ToDictionary(
-        lane => lane, lane => new KnownPayments(lane, ledger, clock));
+        lane => lane, lane => new KnownPayments(lane, clock));
 
     private readonly ResolvingWait _wait = new();
     private CancellationToken _stopping;
@@ -76,14 +79,12 @@ internal sealed partial class DoubtResolver(
         var mayBeAt = payment.MayBeAt;
         try
         {
-            if (payment.HeldBy != 0)
-                detached.Add(owned.HoldAsync(payment));
             var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
             while (owned.Owns(payment))
             {
                 var step = owned.MayCharge
-                    ? await TryAsync(payment, mayBeAt, began)
+                    ? await TryAsync(payment, began)
                     : ResolvingStep.Again("this instance has no lease, or its ledger is behind");
                 if (step.Done)
                     return;
@@ -91,7 +92,7 @@ internal sealed partial class DoubtResolver(
                 LogWhatLasts(payment, began, step.Why);
                 var rest = lanes.HorizonOf(payment.MayBeAt) - clock.GetElapsedTime(payment.DoubtSince);
                 var wait = _wait.Next(backoff.Next(ResolvingWait.Longest(doubts.Count)), rest);
-                await Task.Delay(step.RetryAfter + wait, clock, _stopping);
+                await Task.Delay(wait, clock, _stopping);
             }
 
             doubts.Forget(payment);
@@ -101,19 +102,23 @@ internal sealed partial class DoubtResolver(
         {
             // Stopping: the payment stays unsettled and is released in doubt.
         }
+        catch (BrokenLifeException broken)
+        {
+            detached.Add(owned.BreakAsync(broken));
+        }
         finally
         {
             doubts.Leave(mayBeAt);
         }
     }
 
-    private async Task<ResolvingStep> TryAsync(Payment payment, ProcessorSet mayHaveBeenAt, long began)
+    private async Task<ResolvingStep> TryAsync(Payment payment, long began)
     {
         try
         {
-            return await LookUpAsync(payment, mayHaveBeenAt, began);
+            return await LookUpAsync(payment, began);
         }
-        catch (Exception failed) when (!_stopping.IsCancellationRequested)
+        catch (Exception failed) when (failed is not BrokenLifeException && !_stopping.IsCancellationRequested)
         {
             // A failure ends no doubt: try again, otherwise the payment would stay in doubt for ever.
             Log.ResolvingFailed(log, payment, failed.Message);
@@ -121,54 +126,78 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> LookUpAsync(Payment payment, ProcessorSet mayHaveBeenAt, long began)
+    private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
     {
         // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.
-        var isPastHorizon = clock.GetElapsedTime(payment.DoubtSince) >= lanes.HorizonOf(payment.MayBeAt);
+        var horizonEnd = payment.DoubtSince + clock.TicksOf(lanes.HorizonOf(payment.MayBeAt));
+        var isPastHorizon = clock.GetTimestamp() >= horizonEnd;
         var answers = await AskAllAsync(payment);
         if (answers.Find(IsFound) is { Lane: not null } found)
             return Found(payment, found.Lane, found.Outcome);
 
-        var retryAfter = answers.Max(answer => answer.Outcome.RetryAfter);
-        var absent = answers.FindAll(IsNotFound);
-        if (payment.HeldBy != 0)
-            return ResolvingStep.Again("a charge was answered by 422, and no look-up finds the payment", retryAfter);
+        // After the look-ups, because a processor that has the payment knows better than an operator.
+        if (isPastHorizon && doubts.EndedAt(payment) is { IsEmpty: false } ended)
+            return await OverruleAsync(payment, ended);
 
-        if (isPastHorizon && absent.Count > 0)
+        if (payment.IsHeld)
+            return ResolvingStep.Again("a charge was answered by 422, and no look-up finds the payment");
+
+        var absent = answers.FindAll(IsNotFound);
+        if (absent.Count == 0)
+            return ResolvingStep.Again("no look-up has an answer");
+
+        if (isPastHorizon)
         {
             var proofs = await Task.WhenAll(absent.ConvertAll(async answer => new Answer(
-                answer.Lane, await _known[answer.Lane].ProveAbsenceAsync(payment, _stopping))));
+                answer.Lane, await _known[answer.Lane].ProveAbsenceAsync(payment, horizonEnd, _stopping))));
             if (Array.Find(proofs, IsFound) is { Lane: not null } late)
                 return Found(payment, late.Lane, late.Outcome);
 
             foreach (var proof in proofs.Where(IsNotFound))
-                payment.MayBeAt = payment.MayBeAt.Without(proof.Lane.Processor);
-            if (!payment.InDoubt)
-                return Requeue(payment, mayHaveBeenAt);
+                if (payment.Absent(proof.Lane.Processor) == NextStep.WaitBehind)
+                    return Requeue(payment);
         }
 
-        // After the look-ups, because a processor that has the payment knows better than an operator.
-        if (isPastHorizon && doubts.WithoutEnded(payment) is var left && left != payment.MayBeAt)
+        var only = payment.MayBeAt.IsSingle ? absent.Find(IsOfPayment).Lane : null;
+        if (only is not null && payment.IsRejected && isPastHorizon)
         {
-            Log.NotCharged(log, payment);
-            payment.MayBeAt = left;
-            return payment.InDoubt
-                ? ResolvingStep.Again("an operator's word has ended it at another processor", retryAfter)
-                : Requeue(payment, mayHaveBeenAt);
+            payment.Reject();
+            doubts.End(payment);
+            detached.Add(owned.ParkAsync(payment, only.Processor, $"{only.Processor} answered 400"));
+            return ResolvingStep.Ended;
         }
 
-        // Each such charge restarts the horizon. Before it, they stop after one horizon, otherwise a processor that
-        // breaks each of them would keep the payment in doubt for ever; past it, no proof is at hand that they delay.
-        var only = lanes.In(payment.MayBeAt) is [var last] && payment.MayBeAt.IsSingle ? last : null;
-        if (absent.Exists(answer => answer.Lane == only)
-            && (isPastHorizon || clock.GetElapsedTime(began) < lanes.HorizonOf(payment.MayBeAt)))
-            return await ChargeAgainAsync(payment, only!);
+        // Each such charge restarts the horizon. So those before it end after one horizon, and one past it waits for
+        // another one, in which a settlement there may prove more: otherwise a processor that breaks each of them would
+        // keep the payment in doubt for ever.
+        var isAlone = clock.GetElapsedTime(horizonEnd) >= lanes.HorizonOf(payment.MayBeAt);
+        if (only is not null && !payment.IsRejected && (isAlone ? only.TryBeginRepeatAlone()
+            : !isPastHorizon && clock.GetElapsedTime(began) < lanes.HorizonOf(payment.MayBeAt)))
+            try
+            {
+                return await ChargeAgainAsync(payment, only);
+            }
+            finally
+            {
+                if (isAlone)
+                    only.EndRepeatAlone();
+            }
 
-        return ResolvingStep.Again(
-            absent.Count == 0 ? "no look-up has an answer"
-            : isPastHorizon ? "404, and no look-up finds a payment that is known to be there"
-            : "404 before the horizon",
-            retryAfter);
+        return ResolvingStep.Again(isPastHorizon
+            ? "404, and no look-up finds a payment that was settled there since" : "404 before the horizon");
+
+        bool IsOfPayment(Answer answer) => payment.MayBeAt.Contains(answer.Lane.Processor);
+    }
+
+    // The word is stored before the payment may go elsewhere, otherwise its next owner would hold it again.
+    private async Task<ResolvingStep> OverruleAsync(Payment payment, ProcessorSet ended)
+    {
+        if (payment.IsHeld)
+            await store.HoldAsync(HoldArgs.Of([payment], isHeld: false));
+        Log.NotCharged(log, payment);
+        return payment.Overrule(ended) == NextStep.WaitBehind
+            ? Requeue(payment)
+            : ResolvingStep.Again("an operator's word has ended it at another processor");
     }
 
     /// <summary>Looks a payment up at all processors that may have it, at once.</summary>
@@ -225,14 +254,11 @@ internal sealed partial class DoubtResolver(
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again("404, and the processor takes no charge now");
 
-        // An adopted payment has no charge of this instance yet; each repeat has the time of the first one.
-        if (payment.RequestedAt == default)
-            payment.RequestedAt = clock.UtcMicroseconds();
         var outcome = await lane.ChargeAsync(payment);
-        if (payment.HeldBy != 0)
-            detached.Add(owned.HoldAsync(payment));
-        if (outcome.Result != ChargeResult.Settled)
-            return ResolvingStep.Again($"404, and the same charge again ended as {outcome.Reason}", outcome.RetryAfter);
+        if (outcome.Result == ChargeResult.AlreadyStored)
+            doubts.Hold(payment);
+        if (outcome.Next != NextStep.Record)
+            return ResolvingStep.Again($"404, and the same charge again ended as {outcome.Reason}");
 
         metrics.Resolved.Add(1, Resolutions.ChargedAgain);
         return Settle(payment, lane, payment.AmountCents, payment.RequestedAt);
@@ -244,6 +270,7 @@ internal sealed partial class DoubtResolver(
             Log.AmountDiffers(log, payment, lane.Processor);
 
         metrics.Resolved.Add(1, Resolutions.Found);
+        payment.Find(lane.Processor);
         return Settle(payment, lane, found.AmountCents, found.RequestedAt);
     }
 
@@ -255,11 +282,8 @@ internal sealed partial class DoubtResolver(
         return ResolvingStep.Ended;
     }
 
-    private ResolvingStep Requeue(Payment payment, ProcessorSet mayHaveBeenAt)
+    private ResolvingStep Requeue(Payment payment)
     {
-        // With several processors, some may never have got the payment.
-        if (mayHaveBeenAt.IsSingle)
-            payment.MissingAt |= mayHaveBeenAt;
         Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
         doubts.End(payment);
@@ -308,13 +332,12 @@ internal sealed partial class DoubtResolver(
     }
 }
 
-/// <summary>Why the doubt lasts. RetryAfter is the pause that the processor asked for.</summary>
-internal readonly record struct ResolvingStep(bool Done, TimeSpan RetryAfter, string Why)
+/// <summary>Why the doubt lasts, unless it is done.</summary>
+internal readonly record struct ResolvingStep(bool Done, string Why)
 {
-    public static readonly ResolvingStep Ended = new(true, TimeSpan.Zero, "");
+    public static readonly ResolvingStep Ended = new(true, "");
 
-    public static ResolvingStep Again(string why, TimeSpan? retryAfter = null) =>
-        new(false, retryAfter ?? TimeSpan.Zero, why);
+    public static ResolvingStep Again(string why) => new(false, why);
 }
 
 /// <summary>How long a payment in doubt waits for its next try. Safe from any thread.</summary>

@@ -1,5 +1,4 @@
 using PaymentGateway.Processors;
-using PaymentGateway.Storage;
 
 namespace PaymentGateway.Settling;
 
@@ -7,57 +6,47 @@ namespace PaymentGateway.Settling;
 /// Shows whether a processor's look-ups find what it has, by a payment that is known to be there: otherwise a 404
 /// proves nothing (<see cref="DoubtResolver"/>). Callers of one moment share a call. Safe from any thread.
 /// </summary>
-internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger, TimeProvider clock)
+internal sealed class KnownPayments(ProcessorLane lane, TimeProvider clock)
 {
     private static readonly TimeSpan Gather = TimeSpan.FromMilliseconds(100);
 
     private readonly object _gate = new();
     private Task _current = Task.CompletedTask;
-    private Task<bool>? _next;
+    private Task<long>? _next;
 
     /// <summary>
-    /// Asks for a payment between two look-ups of a known one. All three reach the processor's own answers, or an
-    /// outage of look-ups began and ended between the two.
+    /// Asks for a payment between two look-ups of a known one, which was charged after the payment's horizon. Look-ups
+    /// that find it read a copy of the processor's payments that is newer than any charge of this payment.
     /// </summary>
     /// <param name="payment">A first look-up past its horizon was answered by 404.</param>
+    /// <param name="horizonEnd">Monotonic timestamp: after it no charge of the payment can be stored any more.</param>
     /// <returns>NotFound: the processor has not stored it, and never will. Unknown: a 404 proves nothing now.</returns>
-    public async Task<LookupOutcome> ProveAbsenceAsync(Payment payment, CancellationToken cancellation)
+    public async Task<LookupOutcome> ProveAbsenceAsync(
+        Payment payment, long horizonEnd, CancellationToken cancellation)
     {
         var unknown = new LookupOutcome(LookupResult.Unknown);
-        if (!await AreFoundAsync())
+        if (lane.Known is not { } known || known.SentAt <= horizonEnd || await FoundAsync() <= horizonEnd)
             return unknown;
 
         var answer = await lane.LookUpAsync(payment, cancellation);
-        return answer.Result != LookupResult.NotFound || await AreFoundAsync() ? answer : unknown;
+        return answer.Result != LookupResult.NotFound || await FoundAsync() > horizonEnd ? answer : unknown;
     }
 
-    // The look-up begins after this call, and at most one is in flight.
-    private Task<bool> AreFoundAsync()
+    // When the known payment that a look-up found was sent; 0 where none was found. The look-up begins after this call,
+    // and at most one is in flight.
+    private Task<long> FoundAsync()
     {
         lock (_gate)
             return _next ??= LookUpNextAsync(_current);
     }
 
-    private async Task<bool> LookUpNextAsync(Task current)
+    private async Task<long> LookUpNextAsync(Task current)
     {
         await Task.Delay(Gather, clock);
         await Task.WhenAny(current);
         lock (_gate)
             (_current, _next) = (_next!, null);
-        try
-        {
-            // The processor, or its operator, may have deleted what this instance knows: another one has settled since.
-            return await IsFoundAsync(lane.Known)
-                || await IsFoundAsync(await ledger.FindKnownAsync(
-                    lane.Processor.Id, clock.GetUtcNow().UtcDateTime - (lane.Horizon / 2)));
-        }
-        catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
-        {
-            // Without PostgreSQL nothing is shown, and the doubts wait; they tell any other failure.
-            return false;
-        }
+        return lane.Known is { } known && (await lane.Client.LookUpAsync(known.Id)).Result == LookupResult.Found
+            ? known.SentAt : 0;
     }
-
-    private async Task<bool> IsFoundAsync(Guid? known) =>
-        known is { } id && (await lane.Client.LookUpAsync(id)).Result == LookupResult.Found;
 }

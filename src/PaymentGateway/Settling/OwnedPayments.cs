@@ -9,7 +9,7 @@ namespace PaymentGateway.Settling;
 /// Whether this instance owns a payment and may charge it, and how it leaves: settled, parked or dropped. Any thread.
 /// </summary>
 internal sealed partial class OwnedPayments(
-    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, LeaseStore leases,
+    Lease lease, InstanceEpochs epochs, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked,
     GatewayMetrics metrics, TimeProvider clock, ILogger<OwnedPayments> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
@@ -20,7 +20,8 @@ internal sealed partial class OwnedPayments(
     public bool MayCharge => lease.IsHeld && outcomes.HasCapacity;
 
     /// <summary>False is final: the payment was purged, or its epoch was lost and others adopt it.</summary>
-    public bool Owns(Payment payment) => !payment.Purged && lease.Owns(payment);
+    public bool Owns(Payment payment) =>
+        !payment.Purged && lease.Owns(payment) && payment.Phase != PaymentPhase.Broken;
 
     /// <summary>Amount and UTC requestedAt are the processor's.</summary>
     public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
@@ -33,16 +34,40 @@ internal sealed partial class OwnedPayments(
     /// Parks a payment that no retry can settle. Retries until this is stored; until then the payment is unsettled.
     /// </summary>
     /// <param name="rejectedBy">The only processor that may have the payment: it rejected the charge.</param>
-    public async Task ParkAsync(Payment payment, Processor rejectedBy, string reason)
+    public Task ParkAsync(Payment payment, Processor rejectedBy, string reason)
     {
         Log.Parked(log, payment, reason);
+        return ParkAsync(payment, PaymentStates.Handover(ProcessorSet.Of(rejectedBy)), reason);
+    }
+
+    /// <summary>
+    /// Parks a payment whose state this program got wrong, and ends its epoch, whose memory may be wrong, too. In this
+    /// order, because an adopter of the payment would fail as this instance did.
+    /// </summary>
+    public async Task BreakAsync(BrokenLifeException broken)
+    {
+        var payment = broken.Payment;
+        Log.Broken(log, payment, broken);
+        // Where it may be is not known any more, so a replay looks it up everywhere.
+        await ParkAsync(payment, PaymentStates.Unsent, broken.Message);
+        try
+        {
+            await epochs.EndAsync(payment.Epoch);
+        }
+        catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
+        {
+            Log.EndingFailed(log, payment.Epoch, unavailable.Message);
+        }
+    }
+
+    private async Task ParkAsync(Payment payment, short handover, string reason)
+    {
         while (true)
         {
             try
             {
                 await parked.ParkAsync(new ParkArgs(
-                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts,
-                    PaymentStates.Handover(ProcessorSet.Of(rejectedBy))));
+                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts, handover));
                 unsettled.Remove(payment);
                 _outage.Succeed();
                 metrics.Parked.Add(1);
@@ -57,40 +82,19 @@ internal sealed partial class OwnedPayments(
         }
     }
 
-    /// <summary>
-    /// Stores that a processor has said that it has this payment. Retries until this is stored, whoever owns the
-    /// payment by then, because an adopter could charge another processor otherwise.
-    /// </summary>
-    public async Task HoldAsync(Payment payment)
-    {
-        while (!payment.Purged)
-        {
-            try
-            {
-                await leases.HoldAsync(new HoldArgs(payment.Id, payment.AcceptedAt, payment.HeldBy));
-                _outage.Succeed();
-                return;
-            }
-            catch (Exception unavailable)
-            {
-                var level = _outage.Fail(LogLevel.Warning);
-                Log.HoldingFailed(log, level, payment, unavailable.Message);
-                await Task.Delay(RetryAfter, clock);
-            }
-        }
-    }
-
     private static partial class Log
     {
         [LoggerMessage(420, LogLevel.Error, "Payment {CorrelationId} is parked: {Reason}")]
         public static partial void Parked(ILogger log, Payment correlationId, string reason);
 
+        [LoggerMessage(423, LogLevel.Critical, "Payment {CorrelationId} is parked and its epoch ends: a bug")]
+        public static partial void Broken(ILogger log, Payment correlationId, Exception broken);
+
+        [LoggerMessage(424, LogLevel.Warning, "Epoch {Epoch} could not be closed, its lease will expire: {Reason}")]
+        public static partial void EndingFailed(ILogger log, int epoch, string reason);
+
         [LoggerMessage(EventId = 421, Message = "Failed to park payment {CorrelationId}: {Reason}")]
         public static partial void ParkingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
-
-        [LoggerMessage(
-            EventId = 422, Message = "Failed to store that a 422 says where payment {CorrelationId} is: {Reason}")]
-        public static partial void HoldingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
     }
 }
 

@@ -58,8 +58,15 @@ internal sealed partial class SettlementWorker(
             // A payment that is no longer owned is not charged, so it takes no permit.
             if (owned.Owns(payment))
                 await _rateLimiter.AcquireAsync(stoppingToken);
-            if (await ChooseAsync(payment, stoppingToken) is { } lane)
-                detached.Add(SettleAsync(payment, lane));
+            try
+            {
+                if (await ChooseAsync(payment, stoppingToken) is { } lane)
+                    detached.Add(SettleAsync(payment, lane));
+            }
+            catch (BrokenLifeException broken)
+            {
+                detached.Add(owned.BreakAsync(broken));
+            }
         }
     }
 
@@ -72,7 +79,7 @@ internal sealed partial class SettlementWorker(
             {
                 if (payment.InDoubt && !MayChargeAgain(payment))
                 {
-                    payment.RequestedAt = clock.UtcMicroseconds();
+                    payment.Doubt();
                     doubts.Add(payment);
                     return null;
                 }
@@ -99,7 +106,8 @@ internal sealed partial class SettlementWorker(
     // Only the processor at which a terminated owner may have charged can end the doubt: by a charge, or by a
     // look-up. Without capacity the charge would keep all payments behind it waiting.
     private bool MayChargeAgain(Payment payment) =>
-        payment.MayBeAt.IsSingle && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only] && HasCapacity(only)
+        !payment.IsHeld && payment.MayBeAt.IsSingle
+        && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only] && HasCapacity(only)
         && only.Health.Read().Availability is Availability.Usable or Availability.Probe;
 
     private ProcessorLane? Choose(Payment payment)
@@ -132,7 +140,7 @@ internal sealed partial class SettlementWorker(
 
             if (TryAcquire(lane))
             {
-                payment.PassedOver = payment.AcceptedAt <= _passedAt ? _passedOver : null;
+                payment.PassOver(payment.AcceptedAt <= _passedAt ? _passedOver : null);
                 return lane;
             }
 
@@ -150,28 +158,32 @@ internal sealed partial class SettlementWorker(
         Interlocked.Increment(ref _inFlight);
         try
         {
-            payment.RequestedAt = clock.UtcMicroseconds();
             var outcome = await lane.ChargeAsync(payment);
-            switch (outcome.Result)
+            switch (outcome.Next)
             {
-                case ChargeResult.Settled:
+                case NextStep.Record:
                     owned.Settle(payment, lane.Processor, payment.AmountCents, payment.RequestedAt);
                     break;
-                case ChargeResult.Refused:
-                    payment.RefusedAt |= ProcessorSet.Of(lane.Processor);
+                case NextStep.WaitBehind:
                     Log.Refused(log, payment, lane.Processor, outcome.Reason);
                     queue.ReturnRefused(payment);
                     break;
-                case ChargeResult.Rejected when !payment.InDoubt:
+                case NextStep.Park:
                     // Another charge would be rejected too, and it must not delay other payments.
                     detached.Add(owned.ParkAsync(
                         payment, lane.Processor, $"{lane.Processor} answered {outcome.Reason}"));
                     break;
-                default:
+                case NextStep.Resolve:
                     Log.InDoubt(log, payment, lane.Processor, outcome.Reason);
+                    if (outcome.Result == ChargeResult.AlreadyStored)
+                        doubts.Hold(payment);
                     doubts.Add(payment);
                     break;
             }
+        }
+        catch (BrokenLifeException broken)
+        {
+            detached.Add(owned.BreakAsync(broken));
         }
         finally
         {

@@ -85,8 +85,9 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimePro
             await ping.ExecuteNonQueryAsync();
             return true;
         }
-        catch (NpgsqlException)
+        catch (Exception)
         {
+            // Npgsql also throws others when a connection breaks, and a lost connection is lost for the process.
             return false;
         }
     }

@@ -193,13 +193,8 @@ internal sealed class LeaseStore(
         SELECT (SELECT count(*) FROM released) AS released, {NextPage} AS next
         """;
 
-    // Of any owner, because it stays true whoever owns the payment.
-    private const string HoldSql = """
-        UPDATE payments SET held_by = @HeldBy
-        WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND held_by IS DISTINCT FROM @HeldBy
-        """;
-
-    // After the backup any unsettled payment may have been charged anywhere. An instance that still runs notices that
+    // After the backup any unsettled payment may have been charged anywhere, parked ones too, because the lost ledger
+    // may have replayed them. An instance that still runs notices that
     // it has lost its epoch; no other gets its number.
     private const string DoubtAllSql = $"""
         WITH marked AS (
@@ -208,6 +203,8 @@ internal sealed class LeaseStore(
             WHERE epoch <> {Sql.Nobody} RETURNING epoch
         ), released AS (
             {ParkedStore.PutBack} WHERE owner_epoch = {Sql.Nobody}
+        ), parked AS (
+            UPDATE payments SET handover = {ParkedStore.AtAll} WHERE owner_epoch = {Sql.Parked}
         )
         SELECT count(*)::integer FROM marked
         WHERE (SELECT setval(pg_get_serial_sequence('leases', 'epoch'),
@@ -325,11 +322,6 @@ internal sealed class LeaseStore(
     private static Task<int> MoveOnAsync(SharedConnections through, bool restored) => through.RunAsync(
         db => db.ExecuteAsync(MoveOnSql, new { Restored = restored }, commandTimeout: db.CommandTimeout));
 
-    /// <summary>Stores that a processor has said that it has a payment; nothing where the payment was purged.</summary>
-    /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
-    public Task HoldAsync(HoldArgs payment) =>
-        shared.RunAsync(db => db.ExecuteAsync(HoldSql, payment, commandTimeout: db.CommandTimeout));
-
     public Task CloseAsync(int epoch) =>
         leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }, commandTimeout: db.CommandTimeout));
 
@@ -412,7 +404,5 @@ internal sealed record AdoptedPage(List<StoredPayment> Payments, DateTime? Next)
 
 internal sealed record ReleaseArgs(
     int Epoch, DateTime LowWaterMark, Guid[] InDoubt, int Rows = LeasingOptions.RowsMaxDefault);
-
-internal sealed record HoldArgs(Guid Id, DateTime AcceptedAt, int HeldBy);
 
 internal sealed record ReleasedRow(long Released, DateTime? Next);

@@ -33,7 +33,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         """;
 
     // 2 stands for 7, as in an earlier version.
-    private const string AtAll = """
+    public const string AtAll = """
         (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END
          FROM processors WHERE name = ANY(@Names))::smallint
         """;

@@ -121,14 +121,6 @@ internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime
 internal sealed record StoredPayment(
     Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover, short? HeldBy = null)
 {
-    public Payment ToPayment()
-    {
-        var payment = new Payment(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch)
-        {
-            Attempts = Handover == AsAccepted ? (short)0 : null,
-        };
-        if (HeldBy is { } processor)
-            payment.Hold(processor);
-        return payment;
-    }
+    public Payment ToPayment() =>
+        Payment.OfRow(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch, Handover != AsAccepted, HeldBy);
 }

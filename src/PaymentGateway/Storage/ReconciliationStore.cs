@@ -125,12 +125,13 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         SELECT count(*) FROM corrected
         """;
 
+    // All processors have just said that they do not have it, which is newer than a 422 of earlier.
     // An open epoch whose low-water mark is not past the payment may have it in memory, in doubt, and would charge it
     // beside its adopter (docs/decisions/0027-reconciliation.md). The payment comes first: if an adopter has locked its
     // row, its owner is compared again after the wait. The settlement is deleted only with it.
     private const string PutBackSql = $"""
         WITH released AS (
-            {ParkedStore.PutBack}
+            {ParkedStore.PutBack}, held_by = NULL
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @WasOwner AND {IsSameLedger}
               AND NOT EXISTS (
                 SELECT 1 FROM leases

@@ -33,7 +33,8 @@ public class ChargeBenchmarks : IDisposable
             options.Processors.All[0], options, new AnswerFromMemory(), lease, new GatewayMetrics(options),
             clock,
             NullLogger<ProcessorClient>.Instance);
-        _payment.RequestedAt = _payment.AcceptedAt;
+        options.Processors.All[0].Processor.Id = 1;
+        _payment.Charge(options.Processors.All[0].Processor, _payment.AcceptedAt);
     }
 
     [Benchmark]

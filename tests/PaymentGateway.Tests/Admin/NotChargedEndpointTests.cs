@@ -39,13 +39,10 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
     {
         var epoch = Gateway.Part<Lease>().Epoch;
         var stored = await Rig.Database.StoreAsync(epoch, 1, Timestamps.Truncate(DateTime.UtcNow));
-        var payment = new Payment(stored.Ids[0], 1990, stored.AcceptedAts[0], epoch)
-        {
-            MayBeAt = Known.AtDefault,
-            RequestedAt = Timestamps.Truncate(DateTime.UtcNow),
-            DoubtSince = Gateway.Part<TimeProvider>().GetTimestamp(),
-        };
+        var payment = new Payment(stored.Ids[0], 1990, stored.AcceptedAts[0], epoch);
         Gateway.Part<UnsettledPayments>().Add(payment);
+        payment.Adopt(Known.AtDefault, Gateway.Part<TimeProvider>().GetTimestamp());
+        payment.Doubt();
         Gateway.Part<DoubtQueue>().Add(payment);
         return payment;
     }

@@ -189,11 +189,9 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         var keeper = await _stages.StartAsync<LeaseKeeper>();
         var stored = await Database.StoreAsync(_stages.Lease.Epoch, 3);
         var payments = stored.Ids.Select((id, at) =>
-            new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch)
-            {
-                MayBeAt = at == 1 ? Known.AtDefault : default,
-            }).ToList();
+            new Payment(id, 1990, stored.AcceptedAts[at], stored.OwnerEpoch)).ToList();
         payments.ForEach(_stages.Open.Add);
+        payments[1].Adopt(Known.AtDefault, _clock.GetTimestamp());
         await Database.Ledger.RecordAsync(Batches.ToRecord(
             Batches.ToStore(stored.Ids[2..], stored.OwnerEpoch, stored.AcceptedAts[2])));
 

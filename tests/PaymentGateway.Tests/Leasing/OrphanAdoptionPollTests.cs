@@ -113,7 +113,12 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         // Not held, so that they wait without asking anybody.
         Stages.Lease.Renewed(Clock.GetTimestamp() - Clock.TicksOf(LeaseDuration));
         for (var doubt = 0; doubt < DoubtsMax; doubt++)
-            Stages.Doubts.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine) { MayBeAt = Known.AtBoth });
+        {
+            var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine);
+            payment.Adopt(Known.AtBoth, Clock.GetTimestamp());
+            Stages.Doubts.Add(payment);
+        }
+
         Stages.HoldLease(_mine);
         await LeaveAsync(count: 3, usedFallback: true);
         var (_, atDefault) = await LeaveAsync(count: 3);

@@ -65,10 +65,10 @@ public sealed class CircuitBreakerTests : OneLane
     [Fact]
     public async Task A_422_does_not_count_as_a_failure_of_the_processor()
     {
-        var payment = Batches.NewPayment();
-        await ChargeAsync(payment);
+        var stored = Enumerable.Range(0, 10).Select(_ => Batches.NewPayment()).ToList();
+        await Simulator.PlantAsync(stored.Select(one => new PaymentGateway.Tools.Comparing.ProcessorPayment(one.Id, one.Amount, Batches.Noon)));
 
-        for (var i = 0; i < 10; i++)
+        foreach (var payment in stored)
         {
             Assert.Equal(ChargeResult.AlreadyStored, await ChargeAsync(payment));
             Clock.Advance(TimeSpan.FromSeconds(0.1));

@@ -13,7 +13,7 @@ public sealed class LookUpAnswerTests : IAsyncLifetime
     private static readonly DateTime At = DateTime.Parse(
         "2025-07-15T12:34:56.125012Z", CultureInfo.InvariantCulture, DateTimeStyles.AdjustToUniversal);
 
-    private readonly Payment _payment = Batches.NewPayment();
+    private readonly Payment _payment = Batches.NewCharge();
     private readonly FakeTimeProvider _clock = new();
     private Func<HttpResponse, Task> _answer = _ => Task.CompletedTask;
     private ScriptedPeer _peer = null!;

@@ -77,7 +77,7 @@ public sealed class ProcessorAnswerTests
         // The time limit of the call never falls due: the bytes alone decide its outcome.
         await using (var lanes = Stages.BuildLanes(url, url, new FakeTimeProvider()))
         {
-            var outcome = await lanes.Default.Client.ChargeAsync(Batches.NewPayment()).AsTask().WaitAsync(Limit);
+            var outcome = await lanes.Default.Client.ChargeAsync(Batches.NewCharge()).AsTask().WaitAsync(Limit);
 
             Assert.Equal(result, outcome.Result.ToString());
         }

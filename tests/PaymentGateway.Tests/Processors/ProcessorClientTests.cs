@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.Processors;
 
 public sealed class ProcessorClientTests : OneLane
 {
-    private readonly Payment _payment = Batches.NewPayment();
+    private readonly Payment _payment = Batches.NewCharge();
 
     private ProcessorClient Client => Lanes.Default.Client;
 
@@ -13,7 +13,7 @@ public sealed class ProcessorClientTests : OneLane
     [InlineData(Money.MaxCents, "999999999999.99")]
     public async Task A_200_settles_the_payment_with_the_amount_and_time_that_were_sent(long cents, string amount)
     {
-        var payment = Batches.NewPayment(cents);
+        var payment = Batches.NewCharge(cents);
 
         Assert.Equal(new ChargeOutcome(ChargeResult.Settled), await Client.ChargeAsync(payment));
 
@@ -71,7 +71,7 @@ public sealed class ProcessorClientTests : OneLane
     [Fact]
     public async Task A_call_that_breaks_on_a_used_connection_is_not_sent_again()
     {
-        await Client.ChargeAsync(Batches.NewPayment());
+        await Client.ChargeAsync(Batches.NewCharge());
         await Simulator.SetFaultsAsync(new { beforeInsert = "reset", times = 1 });
 
         var outcome = await Client.ChargeAsync(_payment);

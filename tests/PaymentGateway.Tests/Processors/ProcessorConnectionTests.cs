@@ -7,7 +7,7 @@ public sealed class ProcessorConnectionTests : OneLane
 {
     private static readonly TimeSpan Soon = TimeSpan.FromSeconds(20);
 
-    private readonly Payment _payment = Batches.NewPayment();
+    private readonly Payment _payment = Batches.NewCharge();
 
     [Theory]
     [InlineData(true)]
@@ -51,7 +51,7 @@ public sealed class ProcessorConnectionTests : OneLane
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);
         front.Open();
         await Eventually.HoldsAsync(() => front.Connections == 1, "the connection is made");
-        Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Batches.NewPayment())).Result);
+        Assert.Equal(ChargeResult.Settled, (await lanes.Default.Client.ChargeAsync(Batches.NewCharge())).Result);
 
         Assert.Equal(1, (await Simulator.CallsAsync()).Posts);
         Assert.False((await Simulator.PaymentsAsync()).ContainsKey(_payment.Id));
@@ -69,7 +69,7 @@ public sealed class ProcessorConnectionTests : OneLane
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
         if (reason == "purged")
-            _payment.Purged = true;
+            _payment.Purge();
         else
             lanes.Lease.Confirm(reason == "expired" ? _payment.Epoch : _payment.Epoch + 1, Held(reason != "expired"));
         front.Open();
@@ -150,7 +150,7 @@ public sealed class ProcessorConnectionTests : OneLane
     private long Held(bool isHeld) => Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(isHeld ? 1 : -1));
 
     private static Task<ChargeOutcome> ChargeNewAsync(Stages lanes) =>
-        lanes.Default.Client.ChargeAsync(Batches.NewPayment()).AsTask();
+        lanes.Default.Client.ChargeAsync(Batches.NewCharge()).AsTask();
 
     private static Uri ClosedPort()
     {

@@ -24,7 +24,7 @@ public sealed class DoubtQueueTests
     [InlineData(true, 0)]
     public void A_doubt_counts_at_its_processor_and_one_at_several_at_none(bool atBoth, int atDefault)
     {
-        _payment.MayBeAt = atBoth ? Known.AtBoth : Known.AtDefault;
+        _payment.Adopt(atBoth ? Known.AtBoth : Known.AtDefault, since: 0);
 
         _doubts.Add(_payment);
         Assert.Equal((1, atDefault, 0), Counts());

@@ -12,15 +12,18 @@ public sealed class DoubtResolverTests : OwnRig
         // The first look-up hangs, and the others wait for its permit.
         var gateway = await Rig.StartGatewayAsync("Settling:LookupConcurrency=1");
         var (clock, epoch) = (gateway.Part<TimeProvider>(), gateway.Part<Lease>().Epoch);
-        var payments = Enumerable.Range(0, 7).Select(_ => new Payment(Guid.NewGuid(), 1990, DateTime.UtcNow, epoch)
+        var payments = Enumerable.Range(0, 7)
+            .Select(_ => new Payment(Guid.NewGuid(), 1990, DateTime.UtcNow, epoch)).ToList();
+        foreach (var payment in payments)
         {
-            MayBeAt = Known.AtDefault,
-            DoubtSince = clock.GetTimestamp(),
-        }).ToList();
+            payment.Adopt(Known.AtDefault, clock.GetTimestamp());
+            payment.Doubt();
+        }
+
         payments.ForEach(gateway.Part<DoubtQueue>().Add);
         await Rig.Default.HoldsAsync(1);
 
-        payments.ForEach(payment => payment.Purged = true);
+        payments.ForEach(payment => payment.Purge());
         await Rig.Default.ClearFaultsAsync();
 
         await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "they are given up");

@@ -32,7 +32,7 @@ public sealed class LastingDoubtTests
         await using var stages = Stages.BuildLanes(nowhere, nowhere, _clock);
         await stages.StartAsync<DoubtResolver>();
         var payment = Batches.NewPayment();
-        payment.MayBeAt = Known.AtBoth;
+        payment.Adopt(Known.AtBoth, since: 0);
         stages.Open.Add(payment);
         var began = _clock.GetUtcNow();
 

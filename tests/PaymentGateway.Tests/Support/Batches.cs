@@ -16,9 +16,16 @@ internal static class Batches
     public static Guid[] SortedIds(int count) =>
         [.. Enumerable.Range(0, count).Select(_ => Guid.NewGuid()).Order()];
 
-    /// <summary>A payment of epoch 1 whose charge would be sent now.</summary>
-    public static Payment NewPayment(long cents = 1990) =>
-        new(Guid.NewGuid(), cents, Noon, 1) { RequestedAt = Noon.AddMicroseconds(123_456) };
+    /// <summary>A payment of epoch 1.</summary>
+    public static Payment NewPayment(long cents = 1990) => new(Guid.NewGuid(), cents, Noon, 1);
+
+    /// <summary>A payment of epoch 1 whose charge at default is sent now.</summary>
+    public static Payment NewCharge(long cents = 1990)
+    {
+        var payment = NewPayment(cents);
+        payment.Charge(Known.Default, Noon.AddMicroseconds(123_456));
+        return payment;
+    }
 
     /// <summary>Payments of one amount, accepted one microsecond apart.</summary>
     public static StoreArgs ToStore(Guid[] ids, int owner, DateTime? acceptedAt = null, long cents = 1990) => new(
