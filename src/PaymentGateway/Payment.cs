@@ -34,6 +34,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>It is at this processor and nowhere else, whatever look-ups say from now on.</summary>
     public void Hold(short processor) => (HeldBy, MayBeAt) = (processor, ProcessorSet.Of(processor));
 
+    /// <summary>An operator has said that the processor has not charged it, against its 422.</summary>
+    public void Release() => HeldBy = 0;
+
     /// <summary>UTC, whole microseconds; kept while in doubt, set anew for each charge after a refusal.</summary>
     public DateTime RequestedAt { get; set; }
 

@@ -32,7 +32,8 @@ namespace PaymentGateway.Settling;
 /// </para>
 /// <para>
 /// A 422 is the processor's word that it has the payment, so no 404 and no horizon count any more. The ledger keeps it
-/// (payments.held_by), for every later owner. Another charge would only bring another 422.
+/// (payments.held_by), for every later owner. Another charge would only bring another 422. Only an operator's word
+/// releases such a payment.
 /// </para>
 /// <para>
 /// Each proven absence takes one processor out of the set; when none is left, the payment is routed as a new one. When
@@ -131,7 +132,7 @@ internal sealed partial class DoubtResolver(
 
         var retryAfter = answers.Max(answer => answer.Outcome.RetryAfter);
         var absent = answers.FindAll(IsNotFound);
-        if (payment.HeldBy != 0)
+        if (payment.HeldBy != 0 && !(isPastHorizon && doubts.WithoutEnded(payment).IsEmpty))
             return ResolvingStep.Again("a charge was answered by 422, and no look-up finds the payment", retryAfter);
 
         if (isPastHorizon && absent.Count > 0)
@@ -260,6 +261,12 @@ internal sealed partial class DoubtResolver(
         // With several processors, some may never have got the payment.
         if (mayHaveBeenAt.IsSingle)
             payment.MissingAt |= mayHaveBeenAt;
+        if (payment.HeldBy != 0)
+        {
+            payment.Release();
+            detached.Add(owned.HoldAsync(payment));
+        }
+
         Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
         doubts.End(payment);

@@ -23,6 +23,7 @@ internal sealed class Connections : IDisposable
     private readonly ConcurrentBag<Socket> _listeners = [];
     private readonly ConcurrentDictionary<string, ConnectionContext> _open = new();
     private readonly ITimer _end;
+    private volatile bool _unanswered;
 
     public Connections(TimeProvider clock) =>
         _end = clock.CreateTimer(_ => Answer(), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
@@ -37,6 +38,9 @@ internal sealed class Connections : IDisposable
     public ConnectionDelegate Follow(ConnectionDelegate next) => async connection =>
     {
         _open[connection.ConnectionId] = connection;
+        // The kernel had made it before.
+        if (_unanswered)
+            connection.Abort();
         try
         {
             await next(connection);
@@ -57,6 +61,7 @@ internal sealed class Connections : IDisposable
 
         foreach (var listener in _listeners)
             Drop(listener);
+        _unanswered = true;
         foreach (var (id, connection) in _open)
             if (id != caller)
                 connection.Abort();
@@ -68,6 +73,7 @@ internal sealed class Connections : IDisposable
     private void Answer()
     {
         _end.Change(Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _unanswered = false;
         foreach (var listener in _listeners)
         {
             try

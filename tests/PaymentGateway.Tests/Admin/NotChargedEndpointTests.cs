@@ -27,6 +27,22 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
     }
 
     [PostgresFact]
+    public async Task A_payment_that_a_422_has_held_is_charged_after_the_word_and_held_no_more()
+    {
+        await Rig.Default.SetFaultsAsync(new { lookUp = "notFound" });
+        var payment = await DoubtAsync(held: true);
+        await OutlastsItsHorizonAsync(payment);
+        Assert.Equal((0, 0), await Rig.PostsAsync());
+
+        using var said = await Gateway.PostAsync("admin/processors/default/not-charged");
+
+        await Rig.LedgersReachAsync(byDefault: 1);
+        await Eventually.HoldsAsync(
+            async () => await Rig.Database.ScalarAsync<short>("SELECT held_by FROM payments") == 0,
+            "an adopter would not take it for held");
+    }
+
+    [PostgresFact]
     public async Task A_name_that_the_ledger_does_not_know_is_not_found()
     {
         using var answer = await Gateway.PostAsync("admin/processors/nobody/not-charged");
@@ -35,7 +51,7 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
         Assert.Contains("processor-not-found", await answer.Content.ReadAsStringAsync());
     }
 
-    private async Task<Payment> DoubtAsync()
+    private async Task<Payment> DoubtAsync(bool held = false)
     {
         var epoch = Gateway.Part<Lease>().Epoch;
         var stored = await Rig.Database.StoreAsync(epoch, 1, Timestamps.Truncate(DateTime.UtcNow));
@@ -45,6 +61,8 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
             RequestedAt = Timestamps.Truncate(DateTime.UtcNow),
             DoubtSince = Gateway.Part<TimeProvider>().GetTimestamp(),
         };
+        if (held)
+            payment.Hold(Known.Default.Id);
         Gateway.Part<UnsettledPayments>().Add(payment);
         Gateway.Part<DoubtQueue>().Add(payment);
         return payment;
