@@ -17,6 +17,7 @@ internal sealed partial class ProcessorLane(
 
     private volatile Payment? _known;
     private long _knownSince;
+    private bool _lookUpsFail;
 
     public Processor Processor => own.Processor;
 
@@ -35,6 +36,9 @@ internal sealed partial class ProcessorLane(
     /// not replace it, otherwise a replica that answers look-ups a little late would never find the newest.
     /// </summary>
     public Guid? Known => _known?.Id;
+
+    /// <summary>Whether the newest look-up had no answer that says where the payment is.</summary>
+    public bool LookUpsFail => Volatile.Read(ref _lookUpsFail);
 
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
@@ -90,6 +94,7 @@ internal sealed partial class ProcessorLane(
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await Client.LookUpAsync(payment.Id);
             span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            Volatile.Write(ref _lookUpsFail, outcome.Result is LookupResult.Unknown or LookupResult.Unreadable);
             if (outcome.Result == LookupResult.Found)
                 Know(payment);
             return outcome;

@@ -16,22 +16,22 @@ internal sealed record OddCase(
     [
         new("stores, resets", new { afterInsert = "reset" }),
         new("stores, hangs", new { afterInsert = "hang" }),
-        new("422 to repeats, 404 to look-ups", new { afterInsert = "reset", lookUp = "notFound" }),
-        new("stores, all is a foreign 404", new { afterInsert = "foreign", lookUp = "foreign", health = "garbage" }),
-        new("stores, nothing is readable", new { afterInsert = "garbage", lookUp = "garbage", health = "garbage" }),
-        new("never accepts a connection", new { unanswered = (int)Length.TotalSeconds }),
+        new("stores, resets; look-ups 404", new { afterInsert = "reset", lookUp = "notFound" }),
+        new("stores; 404 pages", new { afterInsert = "foreign", lookUp = "foreign", health = "garbage" }),
+        new("stores; garbage", new { afterInsert = "garbage", lookUp = "garbage", health = "garbage" }),
+        new("connects to nobody", new { unanswered = (int)Length.TotalSeconds }),
     ];
 
     private static readonly OddCase[] Others =
     [
         new("loses, resets", new { beforeInsert = "reset" }),
-        new("loses, all is a foreign 404", new { status = 404, lookUp = "foreign" }),
-        new("loses, nothing is readable", new { garbage = true }),
-        new("422 to all, never stored", new { status = 422 }, NeedsWord: true),
+        new("loses; 404 pages", new { status = 404, lookUp = "foreign" }),
+        new("loses; garbage", new { garbage = true }),
+        new("loses; 422", new { status = 422 }, NeedsWord: true),
         new("500 after 2.5 s", null, Late, Failing: true),
         new("429 after 2.5 s", new { tooMany = true }, Late),
-        new("works, health says that it fails", new { health = "lie" }),
-        new("fails, health says that it works", new { health = "lie" }, Failing: true),
+        new("works, health denies it", new { health = "lie" }),
+        new("fails, health denies it", new { health = "lie" }, Failing: true),
     ];
 
     /// <summary>Of each line the processor that is odd. While fallback is, default is out for the first half.</summary>

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tools.Odd;
 
 /// <summary>Looks where an operator looks: at /ops, the metrics and the logs of both instances.</summary>
-internal sealed class OddOperator(string odd, SystemSettings settings) : IDisposable
+internal sealed class OddOperator(string odd, SystemSettings settings, Func<string, string> logOf) : IDisposable
 {
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(3);
 
@@ -14,6 +14,9 @@ internal sealed class OddOperator(string odd, SystemSettings settings) : IDispos
             BaseAddress = new Uri(SystemSettings.Local(settings.AdminPort + at)),
             Timeout = AnswerLimit,
         })];
+
+    // What an instance says of its settings at its start is no news of a processor.
+    private readonly int[] _linesBefore = [.. PartNames.Instances.Select(part => File.ReadLines(logOf(part)).Count())];
 
     private readonly SortedSet<string> _shown = new(StringComparer.Ordinal);
     private int _doubtsMax;
@@ -29,7 +32,8 @@ internal sealed class OddOperator(string odd, SystemSettings settings) : IDispos
             while (await lines.ReadLineAsync(limit.Token) is { } text)
                 if (text.StartsWith("data: ", StringComparison.Ordinal))
                 {
-                    Note(JsonDocument.Parse(text["data: ".Length..]).RootElement);
+                    using var view = JsonDocument.Parse(text["data: ".Length..]);
+                    Note(view.RootElement);
                     return;
                 }
         }
@@ -40,18 +44,18 @@ internal sealed class OddOperator(string odd, SystemSettings settings) : IDispos
     }
 
     /// <summary>What /ops showed, which calls ended unusually by the metrics, and which events the logs have.</summary>
-    public async Task<string[]> SumUpAsync(Func<string, string> logOf)
+    public async Task<string[]> SumUpAsync()
     {
         var calls = new SortedDictionary<string, long>(StringComparer.Ordinal);
         var counter = new Regex(
-            $$"""calls_total\{(?=[^}]*processor="{{odd}}")[^}]*call="(\w+)"[^}]*outcome="(\w+)"[^}]*\} (\d+)""");
+            $$"""calls_total\{(?=[^}]*processor="{{odd}}")[^}]*outcome="(\w+)"[^}]*\} (\d+)""");
         foreach (var instance in _instances)
             foreach (Match match in counter.Matches(await instance.GetStringAsync("metrics")))
-                if (!Usual.Contains(match.Groups[2].Value) && match.Groups[3].Value != "0")
-                    calls[$"{match.Groups[1]} {match.Groups[2]}"] =
-                        calls.GetValueOrDefault($"{match.Groups[1]} {match.Groups[2]}")
-                        + long.Parse(match.Groups[3].Value, CultureInfo.InvariantCulture);
-        var events = PartNames.Instances.SelectMany(part => File.ReadLines(logOf(part)))
+                if (match.Groups[1].Value is var ended && !Usual.Contains(ended) && match.Groups[2].Value != "0")
+                    calls[ended] = calls.GetValueOrDefault(ended)
+                        + long.Parse(match.Groups[2].Value, CultureInfo.InvariantCulture);
+        var events = PartNames.Instances
+            .SelectMany((part, at) => File.ReadLines(logOf(part)).Skip(_linesBefore[at]))
             .Select(text => Regex.Match(text, @" (?:warn|fail|crit): [\w.]+\[(\d+)\]"))
             .Where(match => match.Success).Select(match => match.Groups[1].Value).Distinct().Order();
         if (_doubtsMax > 0)
@@ -76,7 +80,7 @@ internal sealed class OddOperator(string odd, SystemSettings settings) : IDispos
             .Single(one => one.GetProperty("name").GetString() == odd);
         if (seen.GetProperty("circuit").GetString() is not "closed")
             _shown.Add("circuit open");
-        if (seen.GetProperty("availability").GetString() is "unusable" or "probe")
+        else if (seen.GetProperty("availability").GetString() is "unusable" or "probe")
             _shown.Add("unusable");
         if (seen.GetProperty("unreadable").GetBoolean())
             _shown.Add("unreadable");

@@ -7,8 +7,6 @@ internal sealed record OddRow(OddLine Line)
 {
     public List<string> Faults { get; init; } = [];
 
-    public int Payments { get; init; }
-
     /// <summary>Where, and how long after its acceptance.</summary>
     public IReadOnlyList<(string Processor, TimeSpan After)> Settled { get; init; } = [];
 
@@ -18,21 +16,28 @@ internal sealed record OddRow(OddLine Line)
     public int Double { get; set; }
 
     /// <summary>By /ops, metrics and logs.</summary>
-    public string[] Told { get; init; } = ["", "", ""];
+    public string[] Told { get; init; } = [];
 
-    public static string Table(IEnumerable<OddRow> rows) => string.Join('\n', rows
-        .Select(row => Figure.Row(row.Cells())).Prepend(string.Join('\n', Figure.Head(
-        [
-            "odd", "answer", "rate", "payments", "default", "fallback", "p50, p99, max s", "doubts", "double", "/ops",
-            "calls", "events",
-        ])))) + "\n";
-
-    public override string ToString() => Figure.Row(Cells());
-
-    private string[] Cells() =>
+    /// <summary>What became of the payments, and below it what an operator was told.</summary>
+    public static string Tables(IReadOnlyCollection<OddRow> rows) => string.Join('\n',
     [
-        Line.Odd, Line.Case.Name, Line.Rate.Name, Figure.Of(Payments), At(PartNames.Default), At(PartNames.Fallback),
-        $"{After(0.5)}, {After(0.99)}, {After(1)}", Figure.Of(Doubts), Figure.Of(Double), .. Told,
+        .. Figure.Head(
+            ["odd", "answer", "rate", "at default", "at fallback", "p50 s", "p99 s", "max s", "doubts", "double"]),
+        .. rows.Select(row => Figure.Row([.. row.Names, .. row.Outcomes])),
+        "",
+        .. Figure.Head(["odd", "answer", "rate", "/ops", "its calls", "events"]),
+        .. rows.Select(row => Figure.Row([.. row.Names, .. row.Told])),
+        "",
+    ]);
+
+    public override string ToString() => Figure.Row([.. Names, .. Outcomes, .. Told]);
+
+    private string[] Names => [Line.Odd, Line.Case.Name, Line.Rate.Name];
+
+    private string[] Outcomes =>
+    [
+        At(PartNames.Default), At(PartNames.Fallback), After(0.5), After(0.99), After(1), Figure.Of(Doubts),
+        Figure.Of(Double),
     ];
 
     private string At(string processor) => Figure.Of(Settled.Count(one => one.Processor == processor));

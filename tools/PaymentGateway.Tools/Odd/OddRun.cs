@@ -34,7 +34,7 @@ internal sealed class OddRun(OddLine line, SystemSettings settings)
         await using var side = await Side.StartAsync(SideKind.Gateway, settings, TextWriter.Null, cancellation);
         await using var database = NpgsqlDataSource.Create($"{side.System.ConnectionString};Multiplexing=false");
         using var payers = Client(settings.Url);
-        using var told = new OddOperator(line.Odd, settings);
+        using var told = new OddOperator(line.Odd, settings, side.System.LogOf);
         var first = await SettleOneAsync(payers, database, cancellation);
 
         using var over = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
@@ -59,9 +59,8 @@ internal sealed class OddRun(OddLine line, SystemSettings settings)
         {
             Settled = ledger.Where(one => one.Id != first && one.Entry is not null)
                 .Select(one => (one.Entry!.Processor, one.After)).ToList(),
-            Payments = _sent.Count - 1,
             Doubts = _doubts.Count,
-            Told = await told.SumUpAsync(side.System.LogOf),
+            Told = await told.SumUpAsync(),
         };
         await JudgeAsync(row, ledger, defaultWorksAt, endedAt);
         return row;

@@ -51,7 +51,7 @@ public static class OddVerb
                 ports.Add(port);
             });
 
-        var table = OddRow.Table(lines.Select(line => rows[line]));
+        var table = OddRow.Tables([.. lines.Select(line => rows[line])]);
         await File.WriteAllTextAsync(Path.Combine(Folder, "table.md"), table, cancellation);
         Console.Write($"\n{table}");
         var failed = lines.Count(line => rows[line].Faults.Count > 0);
