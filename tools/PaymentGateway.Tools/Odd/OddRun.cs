@@ -46,8 +46,9 @@ internal sealed class OddRun(OddLine line, SystemSettings settings)
         await load;
         if (line.Case.NeedsWord)
             endedAt = await SayNotChargedAsync(cancellation);
+        var latest = DateTime.UtcNow + Bound;
         var ledger = await ReadAsync(database);
-        while (ledger.Exists(one => one.Entry is null) && DateTime.UtcNow < endedAt + Bound)
+        while (ledger.Exists(one => one.Entry is null) && DateTime.UtcNow < latest)
         {
             await Task.Delay(WatchEvery, cancellation);
             ledger = await ReadAsync(database);

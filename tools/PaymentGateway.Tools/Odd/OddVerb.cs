@@ -30,7 +30,7 @@ public static class OddVerb
     private static async Task<int> RunAsync(
         SystemSettings settings, string[] parts, CancellationToken cancellation)
     {
-        var lines = OddRate.All.SelectMany(rate => OddCase.All.Select(one => new OddLine(one.Case, one.Odd, rate)))
+        var lines = OddCase.All.SelectMany(one => OddRate.All.Select(rate => new OddLine(one.Case, one.Odd, rate)))
             .Where(line => parts.All(part => line.Name.Contains(part, StringComparison.Ordinal))).ToList();
         if (lines.Count == 0)
             throw new ToolException("no line has all of these");
