@@ -6,7 +6,7 @@ internal sealed class OddOperator(string odd, SystemSettings settings, Func<stri
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(3);
 
     // What a call is expected to end as.
-    private static readonly string[] Usual = ["settled", "found", "not_found", "reported"];
+    private static readonly string[] Usual = ["settled", "found", "not_found"];
 
     private readonly HttpClient[] _instances = [.. PartNames.Instances.Select((_, at) =>
         new HttpClient(new SocketsHttpHandler { UseProxy = false })
@@ -48,7 +48,7 @@ internal sealed class OddOperator(string odd, SystemSettings settings, Func<stri
     {
         var calls = new SortedDictionary<string, long>(StringComparer.Ordinal);
         var counter = new Regex(
-            $$"""calls_total\{(?=[^}]*processor="{{odd}}")[^}]*outcome="(\w+)"[^}]*\} (\d+)""");
+            $$"""calls_total\{(?=[^}]*processor="{{odd}}")(?![^}]*"health")[^}]*outcome="(\w+)"[^}]*\} (\d+)""");
         foreach (var instance in _instances)
             foreach (Match match in counter.Matches(await instance.GetStringAsync("metrics")))
                 if (match.Groups[1].Value is var ended && !Usual.Contains(ended) && match.Groups[2].Value != "0")
@@ -59,11 +59,11 @@ internal sealed class OddOperator(string odd, SystemSettings settings, Func<stri
             .Select(text => Regex.Match(text, @" (?:warn|fail|crit): [\w.]+\[(\d+)\]"))
             .Where(match => match.Success).Select(match => match.Groups[1].Value).Distinct().Order();
         if (_doubtsMax > 0)
-            _shown.Add($"{_doubtsMax} in doubt");
+            _shown.Add($"{_doubtsMax} doubts");
         return
         [
             string.Join(", ", _shown), string.Join(", ", calls.Select(one => $"{one.Key} {one.Value}")),
-            string.Join(", ", events),
+            string.Join(' ', events),
         ];
     }
 
@@ -79,12 +79,12 @@ internal sealed class OddOperator(string odd, SystemSettings settings, Func<stri
         var seen = view.GetProperty("processors").EnumerateArray()
             .Single(one => one.GetProperty("name").GetString() == odd);
         if (seen.GetProperty("circuit").GetString() is not "closed")
-            _shown.Add("circuit open");
+            _shown.Add("open");
         else if (seen.GetProperty("availability").GetString() is "unusable" or "probe")
             _shown.Add("unusable");
         if (seen.GetProperty("unreadable").GetBoolean())
-            _shown.Add("unreadable");
+            _shown.Add("garbled");
         if (seen.GetProperty("reportIsOverdue").GetBoolean())
-            _shown.Add("no report");
+            _shown.Add("mute");
     }
 }
