@@ -29,12 +29,21 @@ internal static class SimulatorApp
         // Everything is in memory, so a stop has nothing to save and nothing to wait for.
         builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = TimeSpan.Zero);
 
+        clock ??= TimeProvider.System;
+        var connections = new Connections(clock);
+        builder.Services.Configure<SocketTransportOptions>(
+            sockets => sockets.CreateBoundListenSocket = connections.Listen);
+        builder.Services.Configure<KestrelServerOptions>(
+            server => server.ConfigureEndpointDefaults(endpoint => endpoint.Use(connections.Follow)));
+
         var app = builder.Build();
-        MapCalls(app, options, clock ?? TimeProvider.System);
+        app.Lifetime.ApplicationStopped.Register(connections.Dispose);
+        MapCalls(app, options, clock, connections);
         return app;
     }
 
-    private static void MapCalls(WebApplication app, SimulatorOptions options, TimeProvider clock)
+    private static void MapCalls(
+        WebApplication app, SimulatorOptions options, TimeProvider clock, Connections connections)
     {
         var stopping = app.Lifetime.ApplicationStopping;
         var switches = new Switches(options);
@@ -53,7 +62,7 @@ internal static class SimulatorApp
         new LookUpEndpoints(ledger, limiter, faults, calls).Map(app);
         new HealthEndpoints(window, switches, ledger, faults, calls).Map(app);
         new AdminEndpoints(ledger, switches, calls, options.FeePerTransaction).Map(app, token);
-        new FaultEndpoints(faults).Map(app, token);
+        new FaultEndpoints(faults, connections).Map(app, token);
         new AuditEndpoints(ledger, calls, limiter, faults).Map(app, token);
     }
 }

@@ -6,6 +6,7 @@ using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Mutating;
+using PaymentGateway.Tools.Odd;
 using PaymentGateway.Tools.Testing;
 
 // The system itself runs on Linux only: /proc, Unix sockets between users, setsid.
@@ -23,7 +24,7 @@ internal static class Program
         [
             .. SystemVerbs.Create(), .. TestVerb.Create(),
             ContainersVerb.Create(), ChallengeEntry.Create(), MutantsVerb.Create(), ChaosVerb.Create(),
-            FailoverVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+            FailoverVerb.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];
         foreach (var verb in verbs)
             root.Add(verb);

@@ -10,13 +10,17 @@ internal sealed partial class ProcessorLane(
     ProcessorOptions own, GatewayOptions options, HttpMessageHandler connections, Lease lease, GatewayMetrics metrics,
     TimeProvider clock, ILogger<ProcessorClient> log) : IDisposable
 {
+    private static readonly TimeSpan TriedAgainAfter = TimeSpan.FromMinutes(5);
+
     private readonly ConcurrencyLimit _charges = new(clock, own.MaxConcurrency);
 
     // Separate permits, because look-ups must get through while charges wait.
     private readonly SemaphoreSlim _lookups = new(options.Settling.LookupConcurrency);
 
     private volatile KnownPayment? _known;
+    private bool _lookUpsFail;
     private long _lookUpsPauseUntil;
+    private long _chargedAt;
     private int _repeatsAlone;
 
     public Processor Processor => own.Processor;
@@ -37,6 +41,13 @@ internal sealed partial class ProcessorLane(
     /// </summary>
     public KnownPayment? Known => _known;
 
+    /// <summary>
+    /// Whether the newest look-up had no answer that says where the payment is. For at most five minutes after a charge,
+    /// because look-ups that are broken for good must not keep charges away for ever.
+    /// </summary>
+    public bool LookUpsFail =>
+        Volatile.Read(ref _lookUpsFail) && clock.GetElapsedTime(Volatile.Read(ref _chargedAt)) < TriedAgainAfter;
+
     /// <summary>Takes a permit for one charge; <see cref="ChargeAsync"/> gives it back.</summary>
     public bool TryAcquire() => _charges.TryAcquire();
 
@@ -48,6 +59,7 @@ internal sealed partial class ProcessorLane(
     public async ValueTask<ChargeOutcome> ChargeAsync(Payment payment)
     {
         var sentAt = clock.GetTimestamp();
+        Volatile.Write(ref _chargedAt, sentAt);
         // Bytes may have gone out, unless an answer says otherwise.
         var outcome = new ChargeOutcome(ChargeResult.InDoubt, null, "the charge broke");
         try
@@ -90,6 +102,7 @@ internal sealed partial class ProcessorLane(
             using var span = payment.Trace?.Start("look_up", ActivityKind.Client);
             var outcome = await Client.LookUpAsync(payment.Id);
             span?.SetTag(Processor.Tag.Key, Processor.Tag.Value).SetTag("outcome", Calls.Of(outcome.Result).Value);
+            Volatile.Write(ref _lookUpsFail, outcome.Result is LookupResult.Unknown or LookupResult.Unreadable);
             if (outcome.RetryAfter is { } pause)
                 Volatile.Write(ref _lookUpsPauseUntil, clock.GetTimestamp() + clock.TicksOf(pause));
             return outcome;

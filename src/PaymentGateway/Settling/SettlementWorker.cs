@@ -110,6 +110,20 @@ internal sealed partial class SettlementWorker(
         && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only] && HasCapacity(only)
         && only.Health.Read().Availability is Availability.Usable or Availability.Probe;
 
+    private ProcessorState StateOf(ProcessorLane lane, Payment payment)
+    {
+        var state = lane.Health.Read() with
+        {
+            IsMissing = payment.MissingAt.Contains(lane.Processor),
+            HasRefused = payment.RefusedAt.Contains(lane.Processor),
+        };
+        // The look-ups of a doubt are probe enough while they fail: a payment would only join the doubt, and where
+        // payments are rare each one is a probe.
+        return state.Availability == Availability.Probe && lane.LookUpsFail && doubts.CountAt(lane.Processor) > 0
+            ? state.WithoutPermit()
+            : state;
+    }
+
     private ProcessorLane? Choose(Payment payment)
     {
         if (payment.InDoubt)
@@ -122,11 +136,7 @@ internal sealed partial class SettlementWorker(
         var age = now - payment.AcceptedAt > here ? now - payment.AcceptedAt : here;
         var states = _states.AsSpan();
         for (var at = 0; at < states.Length; at++)
-            states[at] = lanes.Enabled[at].Health.Read() with
-            {
-                IsMissing = payment.MissingAt.Contains(lanes.Enabled[at].Processor),
-                HasRefused = payment.RefusedAt.Contains(lanes.Enabled[at].Processor),
-            };
+            states[at] = StateOf(lanes.Enabled[at], payment);
         // A processor without a permit is full, and the next choice is made without it.
         for (var tries = 0; tries <= states.Length; tries++)
         {

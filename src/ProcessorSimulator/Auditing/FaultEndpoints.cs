@@ -3,7 +3,7 @@ using ProcessorSimulator.Administering;
 namespace ProcessorSimulator.Auditing;
 
 /// <summary>PUT, GET /admin/faults and POST /admin/faults/reset: for tests, ours and not the contract's.</summary>
-internal sealed class FaultEndpoints(Faults faults)
+internal sealed class FaultEndpoints(Faults faults, Connections connections)
 {
     public void Map(WebApplication app, AdminToken token)
     {
@@ -16,19 +16,21 @@ internal sealed class FaultEndpoints(Faults faults)
     {
         if (await JsonBody.ReadAsync(context, SimulatorJsonContext.Default.FaultSettings) is not { } settings)
             return;
-        if (settings.Times < 1 || settings.Status is < 400 or > 499)
+        if (settings.Times < 1 || settings.Unanswered < 1 || settings.Status is < 400 or > 499)
         {
             context.Response.StatusCode = StatusCodes.Status400BadRequest;
             return;
         }
 
-        faults.Set(settings);
-        await ShowAsync(context);
+        await SetAsync(context, settings);
     }
 
-    private Task ResetAsync(HttpContext context)
+    private Task ResetAsync(HttpContext context) => SetAsync(context, FaultSettings.None);
+
+    private Task SetAsync(HttpContext context, FaultSettings settings)
     {
-        faults.Set(FaultSettings.None);
+        faults.Set(settings);
+        connections.LeaveUnanswered(settings.Unanswered, context.Connection.Id);
         return ShowAsync(context);
     }
 

@@ -20,6 +20,8 @@ internal enum AfterInsertFault
     ErrorBody,
     Reset,
     Hang,
+    Garbage,
+    Foreign, // 404 with a page, as an ingress without its route gives it.
 }
 
 /// <summary>What may go wrong with a health call.</summary>
@@ -30,6 +32,7 @@ internal enum HealthFault
     TooMany,
     Hang,
     Garbage,
+    Lie, // The contrary of what is, and no delay.
 }
 
 /// <summary>What may go wrong with a look-up; a switch of the contract does nothing to one.</summary>
@@ -41,6 +44,8 @@ internal enum LookUpFault
     ErrorBody,
     Garbage,
     Hang,
+    NotFound, // 404 whatever is stored.
+    Foreign, // The same with a page.
 }
 
 /// <summary>Reads and writes a fault by its name, such as errorBody; a number is refused.</summary>

@@ -21,15 +21,18 @@ internal sealed record FaultSettings
     /// <summary>Inserted, then the 200 at one byte per 500 ms.</summary>
     public bool Trickle { get; init; }
 
-    /// <summary>429 with Retry-After: 1.</summary>
+    /// <summary>After the delay 429 with Retry-After: 1.</summary>
     public bool TooMany { get; init; }
 
-    /// <summary>This 4xx with a body, nothing inserted: what refuses the call may stand in front.</summary>
+    /// <summary>After the delay this 4xx with a body, nothing inserted: what refuses may stand in front.</summary>
     public int? Status { get; init; }
 
     public HealthFault Health { get; init; }
 
     public LookUpFault LookUp { get; init; }
+
+    /// <summary>Seconds for which connections stay unanswered; open ones end, but for that of this call.</summary>
+    public int? Unanswered { get; init; }
 
     /// <summary>The payment faults hit only so many of the POSTs that arrive next; null is all of them.</summary>
     public int? Times { get; init; }

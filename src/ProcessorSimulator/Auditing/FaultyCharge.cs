@@ -27,6 +27,13 @@ internal sealed class FaultyCharge(Faults faults, TimeProvider clock, Cancellati
         return JsonBody.WriteAsync(context, Broken);
     }
 
+    /// <summary>As something in between answers that does not know the processor's route.</summary>
+    public static Task AnswerForeignAsync(HttpContext context)
+    {
+        context.Response.StatusCode = StatusCodes.Status404NotFound;
+        return context.Response.WriteAsync("<html><body>default backend - 404</body></html>");
+    }
+
     /// <summary>False when the call ends here, without an insert.</summary>
     public async Task<bool> GoesOnToInsertAsync(HttpContext context, FaultSettings fault)
     {
@@ -57,6 +64,12 @@ internal sealed class FaultyCharge(Faults faults, TimeProvider clock, Cancellati
                 return;
             case AfterInsertFault.Reset:
                 Reset(context);
+                return;
+            case AfterInsertFault.Garbage:
+                await context.Response.WriteAsync(Garbage, stopping);
+                return;
+            case AfterInsertFault.Foreign:
+                await AnswerForeignAsync(context);
                 return;
             case AfterInsertFault.Hang:
                 if (!await HoldAsync(context))

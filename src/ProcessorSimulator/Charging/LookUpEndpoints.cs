@@ -41,6 +41,12 @@ internal sealed class LookUpEndpoints(PaymentLedger ledger, PaymentLimiter limit
             case LookUpFault.Hang:
                 await HangAsync(context);
                 break;
+            case LookUpFault.NotFound:
+                context.Response.StatusCode = StatusCodes.Status404NotFound;
+                break;
+            case LookUpFault.Foreign:
+                await FaultyCharge.AnswerForeignAsync(context);
+                break;
             default:
                 await context.Response.WriteAsync(FaultyCharge.Garbage);
                 break;

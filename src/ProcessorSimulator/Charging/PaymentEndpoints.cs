@@ -23,18 +23,18 @@ internal sealed partial class PaymentEndpoints(
     {
         calls.CountPost(context.Connection.RemoteIpAddress);
         var fault = faulty.TakeFault();
-        if (fault is { TooMany: true })
-        {
-            limiter.Refuse(context, "1");
-            return;
-        }
-
-        using var permit = await limiter.AcquireAsync(context);
-        if (!permit.IsAcquired)
-            return;
         try
         {
-            await ChargeAsync(context, fault);
+            if (fault is { TooMany: true })
+            {
+                await DelayAsync();
+                limiter.Refuse(context, "1");
+                return;
+            }
+
+            using var permit = await limiter.AcquireAsync(context);
+            if (permit.IsAcquired)
+                await ChargeAsync(context, fault);
         }
         catch (OperationCanceledException) when (stopping.IsCancellationRequested)
         {
@@ -47,14 +47,13 @@ internal sealed partial class PaymentEndpoints(
     {
         if (await ReadAsync(context) is not { } payment)
             return;
+        await DelayAsync();
         if (fault is { Status: { } status })
         {
             await FaultyCharge.AnswerStatusAsync(context, status);
             return;
         }
 
-        if (switches.DelayMilliseconds is > 0 and var delay)
-            await Task.Delay(TimeSpan.FromMilliseconds(delay), clock, stopping);
         if (switches.Failing)
         {
             context.Response.StatusCode = StatusCodes.Status500InternalServerError;
@@ -70,6 +69,10 @@ internal sealed partial class PaymentEndpoints(
         else
             await faulty.AnswerInsertedAsync(context, fault);
     }
+
+    private Task DelayAsync() => switches.DelayMilliseconds is > 0 and var delay
+        ? Task.Delay(TimeSpan.FromMilliseconds(delay), clock, stopping)
+        : Task.CompletedTask;
 
     /// <summary>False when it was not stored and the answer is set.</summary>
     private async ValueTask<bool> StoreAsync(HttpContext context, StoredPayment payment)

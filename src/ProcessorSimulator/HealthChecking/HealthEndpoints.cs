@@ -41,6 +41,8 @@ internal sealed class HealthEndpoints(
         else
         {
             var health = new ServiceHealth(switches.Failing || ledger.IsFull, switches.DelayMilliseconds);
+            if (fault == HealthFault.Lie)
+                health = new ServiceHealth(!health.Failing, 0);
             await JsonBody.WriteAsync(context, health, SimulatorJsonContext.Default.ServiceHealth);
         }
     }

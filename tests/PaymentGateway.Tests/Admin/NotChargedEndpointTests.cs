@@ -27,6 +27,23 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
     }
 
     [PostgresFact]
+    public async Task A_payment_that_a_422_has_held_is_charged_after_the_word_and_held_no_more()
+    {
+        await Rig.Default.SetFaultsAsync(new { lookUp = "notFound" });
+        var payment = await DoubtAsync(held: true);
+        await Rig.Database.ExecuteAsync("UPDATE payments SET held_by = 1");
+        await OutlastsItsHorizonAsync(payment);
+        Assert.Equal((0, 0), await Rig.PostsAsync());
+
+        using var said = await Gateway.PostAsync("admin/processors/default/not-charged");
+
+        await Rig.LedgersReachAsync(byDefault: 1);
+        await Eventually.HoldsAsync(
+            () => Rig.Database.ScalarAsync<bool>("SELECT held_by IS NULL FROM payments"),
+            "an adopter would not take it for held");
+    }
+
+    [PostgresFact]
     public async Task A_name_that_the_ledger_does_not_know_is_not_found()
     {
         using var answer = await Gateway.PostAsync("admin/processors/nobody/not-charged");
@@ -35,14 +52,15 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
         Assert.Contains("processor-not-found", await answer.Content.ReadAsStringAsync());
     }
 
-    private async Task<Payment> DoubtAsync()
+    private async Task<Payment> DoubtAsync(bool held = false)
     {
         var epoch = Gateway.Part<Lease>().Epoch;
         var stored = await Rig.Database.StoreAsync(epoch, 1, Timestamps.Truncate(DateTime.UtcNow));
-        var payment = new Payment(stored.Ids[0], 1990, stored.AcceptedAts[0], epoch);
+        var payment = Payment.OfRow(
+            stored.Ids[0], 1990, stored.AcceptedAts[0], epoch, isHandedOver: false, held ? Known.Default.Id : null);
         Gateway.Part<UnsettledPayments>().Add(payment);
-        payment.Adopt(Known.AtDefault, Gateway.Part<TimeProvider>().GetTimestamp());
-        payment.Doubt();
+        if (payment.Adopt(Known.AtDefault, Gateway.Part<TimeProvider>().GetTimestamp()) != NextStep.Resolve)
+            payment.Doubt();
         Gateway.Part<DoubtQueue>().Add(payment);
         return payment;
     }

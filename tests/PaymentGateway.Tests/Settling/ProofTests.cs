@@ -128,6 +128,37 @@ public sealed class ProofTests : OneWorker
         Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
     }
 
+    // However rare payments are, and however long default lasts: an ingress that lost its route, say.
+    [PostgresFact]
+    public async Task While_look_ups_of_doubts_fail_no_further_payment_is_a_probe_of_default()
+    {
+        await StartOddAsync();
+        await SettleOneAsync();
+        (_odd.LosesAnswer, _odd.Hides, _odd.NotFound) = (_ => true, _ => true, "<html>");
+        Stages.Add(NewPayment());
+        await PassAsync(TimeSpan.FromSeconds(5));
+        Stages.Add(NewPayment());
+        await Clock.AdvancesUntilAsync(
+            () => Stages.Default.Health.Circuit == Circuit.Open, Step, "two doubts have opened the circuit");
+        await PassAsync(TimeSpan.FromSeconds(5));
+        var posts = _odd.Posts;
+
+        var payment = NewPayment();
+        Stages.Add(payment);
+
+        await SettledAsync(payment, Known.Fallback);
+        Assert.Equal(posts, _odd.Posts);
+        // Look-ups that are broken for good keep charges away for some minutes only.
+        await PassAsync(TimeSpan.FromMinutes(6));
+        Stages.Add(NewPayment());
+        await Clock.AdvancesUntilAsync(() => _odd.Posts > posts, Step, "default is tried again");
+        // Their answers allow a probe again.
+        (_odd.LosesAnswer, _odd.Hides) = (_ => false, _ => false);
+        await Clock.AdvancesUntilAsync(() => Stages.Outcomes.Count == 3, Step, "the doubts end");
+        Stages.Outcomes.Remove(await TakeOutcomesAsync(3));
+        await SettledAsync(Pay(), Known.Default);
+    }
+
     [PostgresFact]
     public async Task What_fallback_finds_does_not_wait_for_default_that_is_silent()
     {

@@ -29,7 +29,7 @@ public sealed class FaultTests : OneSimulator
         var cleared = await ShowAsync();
 
         const string rest = "\"garbage\":false,\"trickle\":false,\"tooMany\":false,\"status\":null";
-        const string after = "\"lookUp\":\"none\"";
+        const string after = "\"lookUp\":\"none\",\"unanswered\":null";
         Assert.Equal(
             $$"""{"beforeInsert":"none","afterInsert":"errorBody",{{rest}},"health":"tooMany",{{after}},"times":7}""",
             set);
@@ -51,6 +51,79 @@ public sealed class FaultTests : OneSimulator
         Assert.Equal(HttpStatusCode.TooManyRequests, refused.StatusCode);
         Assert.ThrowsAny<JsonException>(() => JsonDocument.Parse(garbage));
         Assert.Equal(HttpStatusCode.OK, healthy.StatusCode);
+    }
+
+    [Theory]
+    [InlineData("garbage", HttpStatusCode.OK)]
+    [InlineData("foreign", HttpStatusCode.NotFound)]
+    public async Task A_stored_payment_can_be_answered_by_a_page(string fault, HttpStatusCode status)
+    {
+        await Simulator.SetFaultsAsync(new { afterInsert = fault });
+
+        using var answer = await Simulator.Client.ChargeAsync(_id);
+
+        Assert.Equal(status, answer.StatusCode);
+        Assert.StartsWith("<html>", await answer.Content.ReadAsStringAsync(), StringComparison.Ordinal);
+        Assert.Equal([_id], (await Simulator.PaymentsAsync()).Keys);
+    }
+
+    [Theory]
+    [InlineData("notFound", "")]
+    [InlineData("foreign", "<html>")]
+    public async Task A_look_up_can_miss_what_is_stored(string fault, string body)
+    {
+        using var charged = await Simulator.Client.ChargeAsync(_id);
+        await Simulator.SetFaultsAsync(new { lookUp = fault });
+
+        using var answer = await Simulator.Client.LookUpAsync(_id);
+
+        Assert.Equal(HttpStatusCode.NotFound, answer.StatusCode);
+        var read = await answer.Content.ReadAsStringAsync();
+        Assert.True(body.Length == 0 ? read.Length == 0 : read.StartsWith(body, StringComparison.Ordinal), read);
+    }
+
+    [Theory]
+    [InlineData(false, """{"failing":true,"minResponseTime":0}""")]
+    [InlineData(true, """{"failing":false,"minResponseTime":0}""")]
+    public async Task Health_can_say_the_contrary_of_what_is(bool fails, string report)
+    {
+        await Simulator.SetFailureAsync(fails);
+        await Simulator.SetDelayAsync(TimeSpan.FromSeconds(1));
+        await Simulator.SetFaultsAsync(new { health = "lie" });
+
+        Assert.Equal(report, await Simulator.Client.GetStringAsync("payments/service-health"));
+    }
+
+    [Theory]
+    [InlineData("tooMany", true, HttpStatusCode.TooManyRequests)]
+    [InlineData("status", 422, HttpStatusCode.UnprocessableEntity)]
+    public async Task A_refusal_comes_after_the_delay(string fault, object value, HttpStatusCode status)
+    {
+        var delay = TimeSpan.FromSeconds(2.5);
+        await Simulator.SetDelayAsync(delay);
+        await Simulator.SetFaultsAsync(new Dictionary<string, object> { [fault] = value });
+
+        var charge = Simulator.Client.ChargeAsync(_id);
+        await Eventually.HoldsAsync(() => Clock.ArmedTimers == 1, "it is in its delay");
+        Clock.Advance(delay);
+
+        using var answer = await charge;
+        Assert.Equal(status, answer.StatusCode);
+    }
+
+    [Fact]
+    public async Task Connections_can_stay_unanswered_for_a_time_and_open_ones_end()
+    {
+        using var open = await ConnectAsync();
+        await Simulator.SetFaultsAsync(new { unanswered = 90 });
+
+        Assert.Equal(0, await ReadToEndAsync(open));
+        var late = ConnectAsync();
+        await Assert.ThrowsAsync<TimeoutException>(() => late.WaitAsync(TimeSpan.FromSeconds(0.5)));
+        // The connection that has set the fault is there to clear it.
+        Assert.Contains("\"unanswered\":90", await ShowAsync(), StringComparison.Ordinal);
+        Clock.Advance(TimeSpan.FromSeconds(90));
+        using var answered = await late;
     }
 
     [Theory]
@@ -88,6 +161,26 @@ public sealed class FaultTests : OneSimulator
 
         await Assert.ThrowsAnyAsync<Exception>(() => held);
         await Assert.ThrowsAnyAsync<Exception>(() => delayed);
+    }
+
+    private async Task<Socket> ConnectAsync()
+    {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(Simulator.BaseAddress.Host, Simulator.BaseAddress.Port);
+        return socket;
+    }
+
+    // An end by a reset is an end, too.
+    private static async Task<int> ReadToEndAsync(Socket socket)
+    {
+        try
+        {
+            return await socket.ReceiveAsync(new byte[1]);
+        }
+        catch (SocketException)
+        {
+            return 0;
+        }
     }
 
     private async Task<string> ShowAsync()

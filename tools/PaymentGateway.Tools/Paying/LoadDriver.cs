@@ -32,7 +32,7 @@ public static class LoadDriver
 
     /// <summary>So many payments per second whatever the answers do, spread evenly, until the time is over.</summary>
     public static Task RunAtRateAsync(
-        HttpClient http, LoadLedger ledger, int perSecond, TimeSpan duration, LoadRetry? retry = null)
+        HttpClient http, LoadLedger ledger, double perSecond, TimeSpan duration, LoadRetry? retry = null)
     {
         var total = (int)(perSecond * duration.TotalSeconds);
         return RunAtRateAsync(http, ledger, perSecond, sent => sent < total, retry);
@@ -71,13 +71,13 @@ public static class LoadDriver
     public static StringContent Body(string json) => new(json, Encoding.UTF8, "application/json");
 
     private static async Task RunAtRateAsync(
-        HttpClient http, LoadLedger ledger, int perSecond, Predicate<int> goesOn, LoadRetry? retry)
+        HttpClient http, LoadLedger ledger, double perSecond, Predicate<int> goesOn, LoadRetry? retry)
     {
         var clock = Stopwatch.StartNew();
         var running = new List<Task>();
         for (var sent = 0; goesOn(sent); sent++)
         {
-            var due = TimeSpan.FromSeconds((double)sent / perSecond);
+            var due = TimeSpan.FromSeconds(sent / perSecond);
             if (due > clock.Elapsed)
                 await Task.Delay(due - clock.Elapsed);
             running.RemoveAll(post => post.IsCompletedSuccessfully);
