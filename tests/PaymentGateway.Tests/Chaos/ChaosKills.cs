@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>An instance that was killed: what it had taken just before, and what it left without a settlement.</summary>
+/// <summary>A killed instance: what it had taken just before, and what it left without a settlement.</summary>
 public sealed record ChaosKill(string Part, long Taken, long Left);
 
 /// <summary>Kills instances, and asks the database, not logs, what these carried.</summary>

@@ -85,7 +85,8 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             [.. system.Processors.Keys.Select((name, at) => new ChaosShare(
                 name, settled[name].Count(), longOutages[ChaosStep.Of(system.Processors.Keys.Take(at))].Count()))],
             await system.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}"),
-            [.. Kills.All.Select(kill => kill.Left)], Doubted, calls.Sum(one => one.Lookups + one.Duplicates422), Wires.Faults);
+            [.. Kills.All.Select(kill => kill.Left)], Doubted,
+            calls.Sum(one => one.Lookups + one.Duplicates422), Wires.Faults);
     }
 
     public void Dispose() => _processorsAreMine.Dispose();
