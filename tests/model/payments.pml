@@ -11,7 +11,8 @@
  * those of a payment that its processor has said by a 422 that it has (a replica that lags). A known payment is found
  * unless all are answered so.
  *
- * Not in the model: a freeze between the lease's check and the first byte of a charge, a database that loses commits.
+ * Not in the model: a freeze between the lease's check and the first byte of a charge, a database that loses commits
+ * (failover.pml).
  */
 #ifndef FAULTS
 #define FAULTS 2

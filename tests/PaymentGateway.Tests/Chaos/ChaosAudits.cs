@@ -1,6 +1,9 @@
 namespace PaymentGateway.Tests.Chaos;
 
-/// <summary>The auditor: closed windows agree to the cent, and none ever has more than the processors.</summary>
+/// <summary>
+/// The auditor: closed windows agree to the cent, and no answer ever has more than the processors, or fewer payments
+/// than the ledger had before it was asked.
+/// </summary>
 public sealed class ChaosAudits(GatewaySystem system, int seed)
 {
     private const int AfterwardsMax = 50;
@@ -65,11 +68,13 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
     }
 
     // A closed window is the same to the cent, whatever is being broken meanwhile. Of any window the ledger never has
-    // more than the processors, asked later: a settlement enters it only after the processor has stored the charge.
+    // more than the processors, asked later: a settlement enters it only after the processor has stored the charge; and
+    // what is in the ledger is in each answer from then on.
     private async Task JudgeAsync(DateTimeOffset from, DateTimeOffset to, bool isClosed)
     {
         (string Name, HttpClient Http)[] asked =
             [("nginx", system.Client), (GatewaySystem.First, system.Api1), (GatewaySystem.Second, system.Api2)];
+        var before = await ChaosDatabase.TryAsync(() => _database.CountSettledAsync(from, to));
         var answers = await Task.WhenAll(asked.Select(one => AskAsync(one.Http, from, to)));
         var processors = await GatewaySummary.OfProcessorsAsync(system.Processors, from, to);
         foreach (var ((name, _), answer) in asked.Zip(answers))
@@ -79,6 +84,8 @@ public sealed class ChaosAudits(GatewaySystem system, int seed)
 
             if (isClosed)
                 Judged++;
+            if (answer.TotalRequests < before)
+                _problems.Add($"audit {from:O} to {to:O}, {name}: {answer}, and its ledger had {before} before");
             if (isClosed ? answer != processors : !processors.Covers(answer))
                 _problems.Add($"audit {from:O} to {to:O}, {name} "
                     + $"{(isClosed ? "differs" : "has more than the processors")}: {answer}, processors {processors}");

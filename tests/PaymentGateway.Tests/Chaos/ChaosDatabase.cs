@@ -9,12 +9,6 @@ public sealed record ChaosEpoch(int Epoch, string Instance, long Taken)
     public bool IsOf(string part) => Instance.Contains($"/{part}.sock", StringComparison.Ordinal);
 }
 
-/// <summary>Whose a payment is, and whether it had another owner before.</summary>
-public sealed record ChaosOwner(string Instance, bool ChangedHands)
-{
-    public bool Is(string part) => Instance.Contains($"/{part}.sock", StringComparison.Ordinal);
-}
-
 /// <summary>Queries of the rig while PostgreSQL is being broken: each has a limit.</summary>
 public sealed class ChaosDatabase(GatewaySystem system)
 {
@@ -62,16 +56,9 @@ public sealed class ChaosDatabase(GatewaySystem system)
         "SELECT epoch, expires_at FROM leases WHERE closed_at IS NULL AND epoch <> 0",
         row => (Epoch: row.GetInt32(0), At: row.GetDateTime(1)))).ToDictionary(row => row.Epoch, row => row.At);
 
-    public async Task<HashSet<Guid>> LedgerAsync(DateTimeOffset from, DateTimeOffset to) => [.. await ReadAsync(
-        "SELECT correlation_id FROM settlements WHERE requested_at BETWEEN @from AND @to",
-        row => row.GetGuid(0), ("from", from.UtcDateTime), ("to", to.UtcDateTime))];
-
-    /// <summary>Whose some payments are, and whether they have changed hands; what was emptied is not there.</summary>
-    public async Task<Dictionary<Guid, ChaosOwner>> OwnersAsync(IEnumerable<Guid> ids) => (await ReadAsync(
-        "SELECT correlation_id, coalesce(instance, ''), handover FROM payments LEFT JOIN leases ON owner_epoch = epoch "
-        + "WHERE correlation_id = ANY(@ids)",
-        row => (Id: row.GetGuid(0), Owner: new ChaosOwner(row.GetString(1), row.GetInt16(2) != 0)),
-        ("ids", ids.ToArray()))).ToDictionary(row => row.Id, row => row.Owner);
+    public async Task<long> CountSettledAsync(DateTimeOffset from, DateTimeOffset to) => (await ReadAsync(
+        "SELECT count(*) FROM settlements WHERE requested_at BETWEEN @from AND @to",
+        row => row.GetInt64(0), ("from", from.UtcDateTime), ("to", to.UtcDateTime)))[0];
 
     /// <summary>Ends whatever runs a statement of the gateway just now.</summary>
     public async Task<int> TerminateActiveAsync() => (await ReadAsync(

@@ -3,13 +3,11 @@ namespace PaymentGateway.Tests.Chaos;
 /// <param name="Acknowledged">Payments with a 202 in the end, when everything was healed.</param>
 /// <param name="AdoptedInDoubt">Payments that were handed over as perhaps sent.</param>
 /// <param name="LeftByKills">Payments without a settlement that killed instances left, each kill's.</param>
-/// <param name="CleanKills">Kills that the schedule keeps clear of whatever holds up an adoption.</param>
-/// <param name="JudgedKills">Kills that the limit on adoption was held for.</param>
 /// <param name="Doubted">Charges that were stored and not answered, by the simulators' count.</param>
 /// <param name="LookUps">Look-ups at all processors, and charges that were answered 422.</param>
 public sealed record ChaosCaused(
     TimeSpan Length, long Sent, long Acknowledged, long AtFirst, long Settled, IReadOnlyList<ChaosShare> Shares,
-    long AdoptedInDoubt, IReadOnlyList<long> LeftByKills, int CleanKills, int JudgedKills, long Doubted, long LookUps,
+    long AdoptedInDoubt, IReadOnlyList<long> LeftByKills, long Doubted, long LookUps,
     IReadOnlyList<ChaosWireFault> WireFaults);
 
 /// <param name="LongOutages">Outages of just the cheaper ones that outlasted the fallback delay by seconds.</param>
@@ -38,7 +36,6 @@ public static class ChaosFloors
                 "payments without a settlement were left by the kills", run.LeftByKills.Sum(), run.LeftByKills.Count),
             Below(
                 "payments were adopted in doubt", run.AdoptedInDoubt, run.LeftByKills.DefaultIfEmpty().Max()),
-            Below("kills were judged by the limit on adoption", run.JudgedKills, Math.Min(1, run.CleanKills)),
             Below("look-ups or 422 answered doubts", run.LookUps, run.Doubted),
             .. run.Shares.Select(share => Below(
                 $"payments went to {share.Processor}", share.Settled, PerLongOutage * share.LongOutages)),

@@ -5,7 +5,7 @@ public sealed class ChaosFloorsTests
     private static readonly ChaosCaused Enough = new(
         TimeSpan.FromSeconds(75), Sent: 9_000, Acknowledged: 9_000, AtFirst: 5_000, Settled: 9_000,
         [new("default", 8_300, 0), new("fallback", 600, 2), new("third", 100, 1)], AdoptedInDoubt: 40,
-        LeftByKills: [0, 40], CleanKills: 2, JudgedKills: 1, Doubted: 90, LookUps: 200,
+        LeftByKills: [0, 40], Doubted: 90, LookUps: 200,
         [
             new ChaosWireFault(ChaosKind.DatabaseCut, "api1", 4),
             new ChaosWireFault(ChaosKind.ProcessorDeaf, "default", 9),

@@ -27,7 +27,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private readonly SemaphoreSlim _processorsAreMine = new(1);
     private DateTime _began;
 
-    public ChaosAdoptions Adoptions { get; } = new(new ChaosDatabase(system));
+    public ChaosKills Kills { get; } = new(new ChaosDatabase(system));
 
     public ChaosWires Wires { get; } = new(system, new ChaosDatabase(system));
 
@@ -72,10 +72,6 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
                 await system.StartAsync(part);
     }
 
-    /// <summary>All kills, and of each whether no fault of the database may have held up its survivors.</summary>
-    public IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> JudgedKills() => Adoptions.Kills.Select(kill => (
-        kill, !Done.Any(one => one.HoldsUpAdoption(kill.Part, kill.At, kill.SeenUntil ?? DateTime.MaxValue))));
-
     public async Task<ChaosCaused> CausedAsync(TimeSpan length, LoadLedger ledger)
     {
         var calls = await Task.WhenAll(system.Processors.Values.Select(processor => processor.CallsAsync()));
@@ -89,8 +85,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             [.. system.Processors.Keys.Select((name, at) => new ChaosShare(
                 name, settled[name].Count(), longOutages[ChaosStep.Of(system.Processors.Keys.Take(at))].Count()))],
             await system.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}"),
-            [.. Adoptions.Kills.Select(kill => kill.Left)], schedule.CleanKills.Count(),
-            JudgedKills().Count(one => ChaosVerdict.IsJudged(one.Kill, one.DatabaseWasSteady)), Doubted,
+            [.. Kills.All.Select(kill => kill.Left)], Doubted,
             calls.Sum(one => one.Lookups + one.Duplicates422), Wires.Faults);
     }
 
@@ -102,7 +97,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
         {
             await PassAsync(planned.At - _clock.Elapsed);
             var step = planned.Target == ChaosStep.Loaded
-                ? planned with { Target = await Adoptions.FindLoadedAsync() }
+                ? planned with { Target = await Kills.FindLoadedAsync() }
                 : planned;
             var doing = new ChaosDone(step.Kind, step.Target, DateTime.UtcNow, DateTime.MaxValue);
             lock (_done)
@@ -136,7 +131,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     private async Task KillAsync(ChaosStep step, params string[] parts)
     {
         foreach (var part in parts)
-            await Adoptions.KillAsync(part, () => system.KillAsync(part));
+            await Kills.KillAsync(part, () => system.KillAsync(part));
         await PassAsync(step.Hold);
         await system.StartAsync(parts);
     }
@@ -144,7 +139,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
     // An unlogged ledger would be empty after a crash, so there the server is stopped, with nobody to say goodbye to.
     private async Task KillWithDatabaseAsync(ChaosStep step)
     {
-        await Adoptions.KillAsync(step.Target, async () =>
+        await Kills.KillAsync(step.Target, async () =>
         {
             await system.KillAsync(step.Target);
             await (schedule.IsDurable ? CrashAsync() : system.StopAsync(Postgres));

@@ -31,24 +31,14 @@ public sealed class ChaosSchedule
 
     private static readonly TimeSpan HangHold = TimeSpan.FromSeconds(2);
 
-    // The instance's payments must be adopted and charged elsewhere by then: a lease, the horizon, the look-ups.
-    private static readonly TimeSpan OutagePauseHold = TimeSpan.FromSeconds(10);
+    // An instance's payments are adopted and charged elsewhere by then: a lease, the horizon, the look-ups.
+    private static readonly TimeSpan AdoptionTakes = TimeSpan.FromSeconds(10);
 
     // Longer than a lease.
     private static readonly TimeSpan PauseHold = TimeSpan.FromSeconds(5);
 
     // Statuses of a proxy in between (contract.md knows none of them).
     private static readonly int[] Statuses = [401, 403, 404, 408];
-
-    // Until the limit on adoption is over, with a second for each renewal, one before the first that is counted, and a
-    // late beginning: else the restarted instance itself would end what a survivor has failed to adopt.
-    private static readonly TimeSpan AdoptionTakes = TimeSpan.FromSeconds(ChaosVerdict.AdoptionRenewalsMax + 3);
-
-    // A line may lag behind its plan by so much.
-    private static readonly TimeSpan Lag = TimeSpan.FromSeconds(1.5);
-
-    // Stopping and starting a part takes this beside the hold; a signal takes nothing.
-    private static readonly TimeSpan PartTakes = TimeSpan.FromSeconds(1.5);
 
     private readonly Random _random;
     private readonly TimeSpan _length;
@@ -69,7 +59,7 @@ public sealed class ChaosSchedule
             at => new(at, ChaosKind.KillBoth, ChaosStep.Both, Seconds(0, 1)),
             at => new(at, ChaosKind.KillWithDatabase, ChaosStep.Loaded, Seconds(0, 1)),
             at => new(at, ChaosKind.Pause, Instance(), PauseHold),
-            at => new(at, ChaosKind.PauseInOutage, ChaosStep.Loaded, OutagePauseHold),
+            at => new(at, ChaosKind.PauseInOutage, ChaosStep.Loaded, AdoptionTakes),
             at => new(at, ChaosKind.Terminate, Instance(), Seconds(0, 2)),
             at => new(at, ChaosKind.DatabaseRestart, Postgres, Seconds(0, 2)),
             // Longer than an acceptance waits for its row, at times than a lease.
@@ -81,11 +71,12 @@ public sealed class ChaosSchedule
         ];
         if (durable)
             parts.Add(at => new(at, ChaosKind.DatabaseCrash, Postgres, Seconds(0, 2)));
-        // Parts follow one another closely, processors are well in between, so that default is used, too. Default is
-        // slow when the first instance is killed, so that it surely leaves something, and the other one adopts it.
+        // Parts follow one another closely, but for the time that a stop and a start take; processors are well in
+        // between, so that default is used, too. Default is slow when the first instance is killed, so that it surely
+        // leaves something, and the other one adopts it.
         Parts = Deal(
             2 * Beginning, at => new(at, ChaosKind.Kill, ChaosStep.Loaded, AdoptionTakes + Seconds(0, 1)), [.. parts],
-            () => Seconds(0.2, 0.6));
+            () => Seconds(1, 2));
         // Otherwise the dearest one of more than two would hardly be used.
         Func<TimeSpan, ChaosStep>[] dearest = processors > 2
             ? [at => new(at, ChaosKind.Outage, ChaosStep.Of(names.SkipLast(1)), Seconds(7.5, 9))]
@@ -131,17 +122,13 @@ public sealed class ChaosSchedule
 
     public bool IsDurable { get; }
 
-    public IReadOnlyList<ChaosStep> Parts { get; } = [];
+    public IReadOnlyList<ChaosStep> Parts { get; }
 
     public IReadOnlyList<ChaosStep> Processors { get; }
 
     public IReadOnlyList<ChaosStep> Wires { get; }
 
     public IEnumerable<ChaosStep> All => Parts.Concat(Processors).Concat(Wires);
-
-    /// <summary>Kills that the limit on adoption judges, with nothing in any line to hold one up.</summary>
-    public IEnumerable<ChaosStep> CleanKills =>
-        Parts.Where(kill => IsLongKill(kill) && !All.Any(step => step != kill && HoldsUp(step, kill)));
 
     /// <summary>Equal arguments give equal schedules.</summary>
     public static ChaosSchedule Plan(
@@ -150,22 +137,6 @@ public sealed class ChaosSchedule
 
     public override string ToString() =>
         string.Join('\n', All.OrderBy(step => step.At).Select(step => step.ToString()));
-
-    private static bool IsLongKill(ChaosStep step) => step.Kind == ChaosKind.Kill && step.Hold >= AdoptionTakes;
-
-    // Uses the verdict's own rule. Any instance may be the survivor, because the loaded one is not known yet.
-    private static bool HoldsUp(ChaosStep step, ChaosStep kill)
-    {
-        var start = DateTime.UnixEpoch;
-        return new ChaosDone(
-                step.Kind, step.Target == ChaosStep.Loaded ? ChaosStep.Both : step.Target, start + step.At,
-                start + EndOf(step))
-            .HoldsUpAdoption(ChaosStep.Loaded, start + kill.At - Lag, start + kill.At + kill.Hold);
-    }
-
-    private static TimeSpan EndOf(ChaosStep step) => step.At + step.Hold + (step.Kind is ChaosKind.Kill
-        or ChaosKind.KillBoth or ChaosKind.KillWithDatabase or ChaosKind.PauseInOutage or ChaosKind.Terminate
-        or ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash or ChaosKind.NginxKill ? PartTakes : TimeSpan.Zero);
 
     // Each comes once before any comes again, so that a short run shows all of them.
     private List<ChaosStep> Deal(
@@ -178,10 +149,10 @@ public sealed class ChaosSchedule
             _random.Shuffle(deck);
             foreach (var next in first is null ? deck : [first, .. deck])
             {
-                var step = Later(next(at), steps);
+                var step = next(at);
                 if (_without.Contains(step.Kind))
                     continue;
-                var end = EndOf(step);
+                var end = at + step.Hold;
                 if (end > _length)
                     return steps;
                 steps.Add(step);
@@ -191,16 +162,6 @@ public sealed class ChaosSchedule
             if (steps.Count == before)
                 return steps; // Everything is excluded.
         }
-    }
-
-    // A long kill waits until all before it is mended; what would hold up its adoption waits for the end of it.
-    private ChaosStep Later(ChaosStep step, List<ChaosStep> before)
-    {
-        if (IsLongKill(step) && before.FindLast(one => HoldsUp(one, step)) is { } broken)
-            return step with { At = EndOf(broken) + ChaosDone.SurvivorSettles + Lag };
-        while (Parts.FirstOrDefault(kill => IsLongKill(kill) && HoldsUp(step, kill)) is { } kill)
-            step = step with { At = kill.At + kill.Hold };
-        return step;
     }
 
     private string Instance() => Any(GatewaySystem.First, GatewaySystem.Second);

@@ -58,29 +58,4 @@ public sealed record ChaosStep(TimeSpan At, ChaosKind Kind, string Target, TimeS
         $"{At.TotalSeconds,6:0.0} s  {Kind,-17} {Target,-8} for {Hold.TotalSeconds:0.0} s {Amount}").TrimEnd();
 }
 
-public sealed record ChaosDone(ChaosKind Kind, string Target, DateTime From, DateTime To)
-{
-    /// <summary>Until a survivor's own lease has been steady for its length, after a fault of its own.</summary>
-    public static readonly TimeSpan SurvivorSettles = TimeSpan.FromSeconds(6);
-
-    private bool BreaksDatabase => Kind is ChaosKind.DatabaseRestart or ChaosKind.DatabaseCrash
-        or ChaosKind.FrozenDatabase or ChaosKind.StalledBackend or ChaosKind.KillWithDatabase
-        or ChaosKind.TerminatedBackend or ChaosKind.DatabaseCut or ChaosKind.DatabaseMute
-        or ChaosKind.DatabaseHalfOpen or ChaosKind.DatabaseSlow;
-
-    private bool BreaksInstance => Kind is ChaosKind.Kill or ChaosKind.KillBoth
-        or ChaosKind.Pause or ChaosKind.PauseInOutage or ChaosKind.Terminate;
-
-    /// <summary>When its damage is mended; never while it lasts.</summary>
-    public DateTime MendedAt(TimeSpan mending) => To == DateTime.MaxValue ? To : To + mending;
-
-    /// <summary>Whether it, or the mending of so long after it, was there at some time between these.</summary>
-    public bool Touches(DateTime from, DateTime to, TimeSpan mending) => From < to && MendedAt(mending) > from;
-
-    /// <summary>
-    /// Whether it may have held up those who adopt what a part left that was killed then; no limit is held where
-    /// anything did, so the schedule keeps kills that nothing does.
-    /// </summary>
-    public bool HoldsUpAdoption(string part, DateTime killed, DateTime adopted) =>
-        Touches(killed, adopted, SurvivorSettles) && (BreaksDatabase || Target != part && BreaksInstance);
-}
+public sealed record ChaosDone(ChaosKind Kind, string Target, DateTime From, DateTime To);

@@ -32,7 +32,6 @@ public sealed class ChaosTests(ITestOutputHelper output)
         using var run = new ChaosRun(system, schedule);
         var load = new ChaosLoad(system);
         var audits = new ChaosAudits(system, settings.Seed);
-        var live = new ChaosLiveAudits(system, new ChaosDatabase(system), () => run.Done);
         var histories = new ChaosHistories(system, load.Ledger, settings.Seed);
         var problems = new List<string>();
         var ledger = new ChaosLedger();
@@ -41,23 +40,18 @@ public sealed class ChaosTests(ITestOutputHelper output)
         {
             var steps = run.ToTheEndAsync();
             await Task.WhenAll(
-                steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps), live.RunWhileAsync(steps),
-                histories.RunWhileAsync(steps), webhooks.RunWhileAsync(steps));
+                steps, load.RunWhileAsync(steps), audits.RunWhileAsync(steps), histories.RunWhileAsync(steps),
+                webhooks.RunWhileAsync(steps));
         });
         await run.HealAllAsync();
         await load.ComeAgainAsync();
-        await run.Adoptions.EndAsync();
-        var verdict = (await ChaosVerdict.FindAsync(system, load.Ledger)).Judge(run.JudgedKills(), run.DeadCalls);
+        var verdict = (await ChaosVerdict.FindAsync(system, load.Ledger)).Judge(run.DeadCalls);
         await TryAsync(problems, audits.AfterDrainAsync);
-        live.Close();
         var caused = await run.CausedAsync(settings.Length, load.Ledger);
         problems.AddRange(
-            [
-                .. verdict.Problems, .. audits.Problems, .. live.Problems, .. histories.Problems,
-                .. ChaosFloors.Missed(caused),
-            ]);
+            [.. verdict.Problems, .. audits.Problems, .. histories.Problems, .. ChaosFloors.Missed(caused)]);
         await ledger.AddRunAsync(settings, schedule, system, run, load, caused, verdict);
-        ledger.AddAudits(audits, live, histories);
+        ledger.AddAudits(audits, histories);
         await TryAsync(problems, () => webhooks.CompareAsync(system));
         if (settings.Purges)
         {

@@ -2,12 +2,6 @@ namespace PaymentGateway.Tests.Chaos;
 
 public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Problems)
 {
-    /// <summary>
-    /// A lease expires after three renewals; a survivor that was broken itself waits three more until it is steady; the
-    /// renewal that closes the lease adopts, and a poll may miss the renewal before it.
-    /// </summary>
-    public const int AdoptionRenewalsMax = 8;
-
     // Two instances try a dead processor twice a second each; what is in doubt there is sent again now and then.
     private const double DeadCallsPerSecondMax = 20;
 
@@ -24,24 +18,17 @@ public sealed record ChaosVerdict(TimeSpan Drained, IReadOnlyList<string> Proble
         return new ChaosVerdict(took, problems);
     }
 
-    /// <summary>Adds what took too long or was asked too often.</summary>
-    /// <param name="kills">The limit is held only where the database was steady.</param>
-    public ChaosVerdict Judge(
-        IEnumerable<(ChaosKill Kill, bool DatabaseWasSteady)> kills, IEnumerable<ChaosDeadCalls> deadCalls)
+    /// <summary>Adds what was asked too often.</summary>
+    public ChaosVerdict Judge(IEnumerable<ChaosDeadCalls> deadCalls) => this with
     {
-        var late = kills.Where(one => IsJudged(one.Kill, one.DatabaseWasSteady) && IsLate(one.Kill)).Select(one =>
-            $"{one.Kill.Part}, killed {one.Kill.At:O}: of {one.Kill.Left} payments none was adopted within "
-            + $"{one.Kill.Renewals} renewals of a survivor");
-        var often = deadCalls.Where(one => one.PerSecond > DeadCallsPerSecondMax).Select(one =>
-            $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed: "
-            + string.Join(' ', one.BySecond));
-        return this with { Problems = [.. Problems, .. late, .. often] };
-    }
-
-    /// <summary>Whether the limit on adoption says anything of a kill.</summary>
-    public static bool IsJudged(ChaosKill kill, bool databaseWasSteady) => databaseWasSteady && kill.Left > 0;
-
-    private static bool IsLate(ChaosKill kill) => kill.AdoptedAt is null || kill.Renewals > AdoptionRenewalsMax;
+        Problems =
+        [
+            .. Problems,
+            .. deadCalls.Where(one => one.PerSecond > DeadCallsPerSecondMax).Select(one =>
+                $"{one.PerSecond:0.0} charges per second at {one.Processor} while it failed: "
+                + string.Join(' ', one.BySecond)),
+        ],
+    };
 }
 
 /// <summary>Waits until all is settled; so many renewals of a lease without a settlement are a stall.</summary>
@@ -54,6 +41,9 @@ public static class ChaosDrain
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(200);
 
+    // The gateway renews each second; what comes sooner is a renewal for another reason.
+    private static readonly TimeSpan OneRenewal = TimeSpan.FromSeconds(0.8);
+
     /// <returns>How long it took, and why it was given up; null when all is settled.</returns>
     public static async Task<(TimeSpan Took, string? Why)> WaitAsync(
         GatewaySystem system, Func<Task<bool>> isDoneAsync)
@@ -65,7 +55,7 @@ public static class ChaosDrain
             await Task.Delay(PollInterval);
             var now = await system.Database.CountAsync("settlements");
             var renewed = (await database.RenewalsAsync()).Values.DefaultIfEmpty().Max();
-            if (renewed - last >= ChaosAdoptions.OneRenewal)
+            if (renewed - last >= OneRenewal)
                 (last, renewals) = (renewed, renewals + 1);
             if (now > settled)
                 (settled, idleSince) = (now, renewals);
