@@ -29,7 +29,7 @@ public sealed class WorkflowTests
     }
 
     [Theory]
-    [InlineData("change", "units", "end-to-end", "alone", "net10.0", "containers")]
+    [InlineData("change", "units", "end-to-end", "alone", "searched", "net10.0", "containers")]
     [InlineData("night", "chaos", "simulate", "mutants", "ha", "odd", "upgrade", "soak")]
     public void The_parts_of_a_job_are_functions_of_our_script(string job, params string[] expected)
     {

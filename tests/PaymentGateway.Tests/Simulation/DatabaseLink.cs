@@ -20,7 +20,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     private SimulatedDatabase.Backend? _backend;
     private byte[]? _answer;
     private int _statements;
-    private bool _hasFailed; // The open transaction has failed, and takes only its end.
+    private char _state = 'I'; // T in a transaction, E in one that has failed and takes only its end.
 
     public int Number => number;
 
@@ -46,6 +46,9 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     public int RowsAnswered { get; private set; }
 
     public bool IsClosed { get; private set; }
+
+    /// <summary>Its socket; -1 after its end.</summary>
+    public int Descriptor => IsClosed ? -1 : (int)client.Handle;
 
     /// <summary>The instance's end has bytes that it has not read.</summary>
     public bool IsUnread => !IsClosed && Ioctl((int)client.Handle, BytesUnread, out var unread) == 0 && unread > 0;
@@ -87,14 +90,17 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     public void Execute(bool commits = true)
     {
         IsWaiting = WasSlow = false;
+        database.Changes += StatementNames.KeepsPayments(Sql) ? 0 : 1;
+        var (backend, now) = (_backend!, database.Now);
         // One round trip; the answer to the first statement is none of the instance's.
         try
         {
             if (!commits)
-                _backend!.Ask(Begin, 1);
-            _answer = _hasFailed
-                ? _backend!.Ask(_request.ToArray(), _statements)
-                : _backend!.Ask([.. database.SetTime(), .. _request.ToArray()], _statements + 1)[AnswerToSet..];
+                backend.Ask(Begin, 1);
+            _answer = _state == 'E' || backend.Time == now
+                ? backend.Ask(_request.ToArray(), _statements)
+                : backend.Ask([.. SetTime(now), .. _request.ToArray()], _statements + 1)[AnswerToSet..];
+            backend.Time = commits && _state == 'I' ? now : null;
         }
         catch (Exception ended) when (ended is IOException or SocketException)
         {
@@ -103,7 +109,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             return;
         }
 
-        _hasFailed = _answer[^1] == 'E';
+        _state = (char)_answer[^1];
         RowsAnswered = RowsOf(_answer);
         IsUncommitted = !commits;
         _request.SetLength(0);
@@ -117,6 +123,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             return;
 
         IsUncommitted = false;
+        database.Changes++;
         _backend!.Ask(commits ? Commit : Rollback, 1);
         // The instance has begun no transaction: its statement ended one.
         _answer![^1] = (byte)'I';
@@ -204,6 +211,9 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         return rows;
     }
 
+    private static byte[] SetTime(DateTime now) =>
+        Query($"SET sim.now = '{now.ToString("O", CultureInfo.InvariantCulture)}'");
+
     public static byte[] Query(string sql)
     {
         var message = new byte[sql.Length + 6];
@@ -263,6 +273,27 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
 
         IsWaiting = isWhole;
     }
+
+    /// <summary>Whether any of some sockets has something to read, or has ended: one call for all of them.</summary>
+    public static bool AnyIsReadable(IEnumerable<int> descriptors)
+    {
+        var polled = descriptors.Select(one => new Polled { Descriptor = one, Events = Readable }).ToArray();
+        return Poll(polled, (nuint)polled.Length, 0) != 0;
+    }
+
+    private const short Readable = 1;
+
+    [StructLayout(LayoutKind.Sequential)]
+    private struct Polled
+    {
+        public int Descriptor;
+        public short Events;
+        public short Answer;
+    }
+
+    [DllImport("libc", EntryPoint = "poll")]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int Poll([In, Out] Polled[] polled, nuint count, int milliseconds);
 
     private const nuint BytesUnread = 0x5411;
 

@@ -314,7 +314,6 @@ internal sealed partial class SimulatedCluster : IDisposable
             processor.Heal();
 
         // One processor may be out of order for good.
-        // One processor may be out of order for good.
         if (!_hasLost && Processors.Length > 1 && _random.Next(3) == 0 && IsKnownAt(Processors[0].Processor))
             Processors[0].Set(
                 Called.Charge, null, _random.Next(2) == 0 ? Fault.Fails : Fault.Garbles, TimeSpan.Zero);

@@ -8,6 +8,9 @@ internal sealed partial class SimulatedCluster
     private static readonly TimeSpan PurgeEnded = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan LeaseEnded = TimeSpan.FromSeconds(4);
 
+    // The retention of a day, though each clock may be 300 s ahead.
+    private static readonly TimeSpan Kept = TimeSpan.FromHours(23.9);
+
     private readonly Dictionary<short, Sum> _removed = [];
     private readonly List<(SimulatedInstance Of, Payment Payment)> _remembered = [];
     private const string AdoptionsSql = """
@@ -17,6 +20,8 @@ internal sealed partial class SimulatedCluster
     private TimeSpan _crashedAt;
     private HashSet<Guid> _settled = [];
     private int _emptied;
+    private (List<Row> Rows, Dictionary<short, Sum> Totals) _read;
+    private int _readAt = -1;
 
     /// <summary>The first byte of a charge leaves.</summary>
     public void OnSent(SimulatedInstance instance, Guid id, FaultyProcessor at)
@@ -24,15 +29,14 @@ internal sealed partial class SimulatedCluster
         Trace($"{instance.Who}: charges {Name(id)} at {at.Processor}");
         CheckCheapestFirst(instance, id, at);
         _payments[id].SentTo.Add(at.Processor);
-        var owner = _database.Read(
-            $"SELECT owner_epoch FROM payments WHERE correlation_id = '{id}'", row => row.GetInt32(0));
+        var stored = Rows().Find(row => row.IsStored && row.Id == id);
         var epoch = instance.Part<Lease>().Epoch;
-        if (owner is [var owned] && owned != epoch && Time.Now - _jumpedAt > LeaseEnded)
-            Violate($"{instance.Who} charges {Name(id)} in epoch {epoch}, and {owned} owns it");
+        if (stored is not null && stored.Owner != epoch && Time.Now - _jumpedAt > LeaseEnded)
+            Violate($"{instance.Who} charges {Name(id)} in epoch {epoch}, and {stored.Owner} owns it");
         var since = _payments[id].PurgedAt is { } purgedAt && purgedAt > instance.DisturbedAt
             ? purgedAt
             : instance.DisturbedAt;
-        if (owner.Count == 0 && _payments[id] is { PurgedAt: not null, IsOld: false }
+        if (stored is null && _payments[id] is { PurgedAt: not null, IsOld: false }
             && Time.Now - since > PurgeNoticed)
             Violate($"{instance.Who} charges {Name(id)}, which was purged");
     }
@@ -54,8 +58,9 @@ internal sealed partial class SimulatedCluster
         var rows = Rows();
         CheckSettledInTime(rows);
         CheckBounds();
-        ReadEvents();
         var settled = rows.FindAll(row => row.Settlement is not null);
+        if (!_settled.SetEquals(settled.Select(row => row.Id)))
+            ReadEvents();
         foreach (var row in settled)
         {
             if (!Processors[row.At - 1].Stored.TryGetValue(row.Id, out var stored) || stored != row.Settlement)
@@ -119,6 +124,8 @@ internal sealed partial class SimulatedCluster
         {
             if (!isPurge && row.Settlement is null)
                 Violate($"{Name(row.Id)} is deleted as old, and was not settled");
+            if (!isPurge && row.Settlement?.RequestedAt > Time.Wall - Kept)
+                Violate($"{Name(row.Id)} is deleted as old, and is young");
             // It was there, so a crash has not lost it.
             var payment = _payments[row.Id];
             (payment.PurgedAt, payment.IsOld, payment.IsCrashed) = (Time.Now, !isPurge, false);
@@ -168,7 +175,18 @@ internal sealed partial class SimulatedCluster
             throw new ViolationException($"{Name(untold.Id)} is settled, and no event tells it", _trace);
     }
 
-    private List<Row> Rows() => _database.Read(
+    private List<Row> Rows() => Read().Rows;
+
+    private Dictionary<short, Sum> Totals() => Read().Totals;
+
+    private (List<Row> Rows, Dictionary<short, Sum> Totals) Read()
+    {
+        if (_readAt != _database.Changes)
+            (_read, _readAt) = ((ReadRows(), ReadTotals()), _database.Changes);
+        return _read;
+    }
+
+    private List<Row> ReadRows() => _database.Read(
         """
         SELECT correlation_id, accepted_at, p.correlation_id IS NOT NULL, coalesce(owner_epoch, 0),
                coalesce(handover, 0::smallint), s.processor, s.amount_cents, s.requested_at
@@ -179,7 +197,7 @@ internal sealed partial class SimulatedCluster
             row.IsDBNull(5) ? (short)0 : row.GetInt16(5),
             row.IsDBNull(5) ? null : (row.GetInt64(6), row.GetDateTime(7))));
 
-    private Dictionary<short, Sum> Totals() => _database.Read(
+    private Dictionary<short, Sum> ReadTotals() => _database.Read(
         """
         SELECT processor, sum(requests)::bigint, sum(amount_cents)::bigint FROM settlement_totals
         WHERE width_seconds = 5 GROUP BY 1
@@ -190,7 +208,7 @@ internal sealed partial class SimulatedCluster
     private static Dictionary<short, Sum> SumsOf(List<Row> settled) => settled.GroupBy(row => row.At)
         .ToDictionary(of => of.Key, of => new Sum(of.Count(), of.Sum(row => row.Settlement!.Value.Cents)));
 
-    private List<Guid> StoredIds() => _database.Read("SELECT correlation_id FROM payments", row => row.GetGuid(0));
+    private List<Guid> StoredIds() => Rows().FindAll(row => row.IsStored).ConvertAll(row => row.Id);
 
     private List<Guid> Unsettled() => Rows().FindAll(row => row.Settlement is null).ConvertAll(row => row.Id);
 

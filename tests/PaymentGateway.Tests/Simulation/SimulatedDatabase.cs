@@ -72,6 +72,9 @@ public class SimulatedDatabase : TestDatabase
         Execute(_reset);
     }
 
+    /// <summary>How often payments, settlements or totals may have changed.</summary>
+    internal int Changes { get; set; }
+
     /// <summary>As a crash does: the tables that are not logged are empty.</summary>
     internal void LoseUnlogged() => Execute(_loseUnlogged);
 
@@ -79,12 +82,12 @@ public class SimulatedDatabase : TestDatabase
     internal EventPage? Events(EventCursor? after, int limit) =>
         Task.Run(() => new EventStore(Shared).PageAsync(after, limit)).GetAwaiter().GetResult();
 
-    /// <summary>Sets the clock of a server process.</summary>
-    internal byte[] SetTime() => DatabaseLink.Query(
-        $"SET sim.now = '{(Time!.Wall + Skew).ToString("O", CultureInfo.InvariantCulture)}'");
+    /// <summary>What the database's clock says.</summary>
+    internal DateTime Now => Time!.Wall + Skew;
 
     internal void Execute(string sql)
     {
+        Changes++;
         using var command = new NpgsqlCommand(sql, _checks);
         command.ExecuteNonQuery();
     }
@@ -127,6 +130,7 @@ public class SimulatedDatabase : TestDatabase
         }
 
         backend.Statements.Clear();
+        backend.Time = null;
         if (!_spare.TryGetValue(backend.Key, out var spare))
             _spare.Add(backend.Key, spare = new Stack<Backend>());
         spare.Push(backend);
@@ -172,6 +176,9 @@ public class SimulatedDatabase : TestDatabase
         public byte[] Greeting => greeting;
 
         public Dictionary<string, string> Statements { get; } = [];
+
+        /// <summary>What its clock says; null where no statement has set it, or a rollback may take it back.</summary>
+        public DateTime? Time { get; set; }
 
         public byte[] Ask(byte[] request, int statements)
         {

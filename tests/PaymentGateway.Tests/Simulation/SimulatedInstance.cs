@@ -70,6 +70,9 @@ internal sealed class SimulatedInstance : IDisposable
     /// <returns>True when there was something.</returns>
     public bool ReadLinks()
     {
+        if (!DatabaseLink.AnyIsReadable([(int)_listener.Handle, .. Links.Select(link => link.Descriptor)]))
+            return false;
+
         var any = false;
         while (!Actor.IsDead && _listener.Poll(0, SelectMode.SelectRead))
         {

@@ -5,7 +5,8 @@ namespace PaymentGateway.Tests.Simulation;
 /// </summary>
 internal sealed class SimulatedTime(Random random)
 {
-    public static readonly DateTime Start = new(2030, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+    // A minute before an hour ends, because totals and retention count by whole hours.
+    public static readonly DateTime Start = new(2030, 1, 1, 0, 59, 0, DateTimeKind.Utc);
 
     private readonly object _gate = new();
     private readonly List<Timer> _timers = [];

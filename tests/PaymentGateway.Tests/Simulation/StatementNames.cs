@@ -21,6 +21,9 @@ internal static partial class StatementNames
     public const string Purge = "LedgerStateStore.PurgeSql";
     public const string Retention = "RetentionStore.RemoveSql";
 
+    // Each instance sends them each second.
+    private static readonly string[] OfLeases = [Renew, "LeaseStore.ReadSql", "LeaseStore.OrphanedSql"];
+
     private static readonly Dictionary<string, string> ByText = typeof(PaymentStore).Assembly.GetTypes()
         .Where(type => type.Namespace == typeof(PaymentStore).Namespace)
         .SelectMany(type => type.GetFields(BindingFlags.Static | BindingFlags.NonPublic | BindingFlags.Public))
@@ -36,6 +39,9 @@ internal static partial class StatementNames
 
     /// <returns>Empty for a statement of Npgsql's own.</returns>
     public static string Of(string sql) => Found.GetOrAdd(sql, Find);
+
+    /// <returns>True when no payment, settlement or total changes by it.</returns>
+    public static bool KeepsPayments(string sql) => OfLeases.Contains(Of(sql));
 
     // Npgsql sends a command of two statements as two.
     private static string Find(string sql)

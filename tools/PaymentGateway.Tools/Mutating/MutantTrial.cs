@@ -125,6 +125,8 @@ internal sealed class MutantCopy(string folder, SystemSettings settings, Cancell
         ["GATEWAY_BIN"] = Built("PaymentGateway"),
         ["SIMULATOR_BIN"] = Built("ProcessorSimulator"),
         ["DOTNET_ROLL_FORWARD"] = "Major",
+        // The first red schedule is enough.
+        ["SHRINK"] = "0",
     };
 
     private string Built(string program) =>
