@@ -42,7 +42,7 @@ internal sealed partial class OwnedPayments(
             {
                 await parked.ParkAsync(new ParkArgs(
                     payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts,
-                    PaymentStates.Handover(ProcessorSet.Of(rejectedBy))));
+                    ProcessorSet.Of(rejectedBy).Bits));
                 unsettled.Remove(payment);
                 _outage.Succeed();
                 metrics.Parked.Add(1);

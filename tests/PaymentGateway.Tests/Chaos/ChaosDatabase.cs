@@ -51,8 +51,8 @@ public sealed class ChaosDatabase(GatewaySystem system)
         $"SELECT count(*) {Unsettled} AND owner_epoch = @epoch", row => row.GetInt64(0), ("epoch", epoch)))[0];
 
     public Task<List<string>> DescribeUnsettledAsync() => ReadAsync(
-        "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner_epoch', owner_epoch, 'handover', handover, "
-        + "parked_reason, 'lease', instance, 'low-water mark', low_water_mark, 'closed', closed_at, "
+        "SELECT concat_ws(' ', correlation_id, accepted_at, payment_state(owner_epoch, may_be_at), owner_epoch, "
+        + "'may be at', may_be_at, parked_reason, 'lease', instance, 'low-water mark', low_water_mark, 'closed', closed_at, "
         + "'adopted', adopted_at) "
         + "FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + "LEFT JOIN leases ON owner_epoch = epoch WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",
@@ -68,9 +68,9 @@ public sealed class ChaosDatabase(GatewaySystem system)
 
     /// <summary>Whose some payments are, and whether they have changed hands; what was emptied is not there.</summary>
     public async Task<Dictionary<Guid, ChaosOwner>> OwnersAsync(IEnumerable<Guid> ids) => (await ReadAsync(
-        "SELECT correlation_id, coalesce(instance, ''), handover FROM payments LEFT JOIN leases ON owner_epoch = epoch "
-        + "WHERE correlation_id = ANY(@ids)",
-        row => (Id: row.GetGuid(0), Owner: new ChaosOwner(row.GetString(1), row.GetInt16(2) != 0)),
+        "SELECT correlation_id, coalesce(instance, ''), may_be_at IS NOT NULL FROM payments "
+        + "LEFT JOIN leases ON owner_epoch = epoch WHERE correlation_id = ANY(@ids)",
+        row => (Id: row.GetGuid(0), Owner: new ChaosOwner(row.GetString(1), row.GetBoolean(2))),
         ("ids", ids.ToArray()))).ToDictionary(row => row.Id, row => row.Owner);
 
     /// <summary>Ends whatever runs a statement of the gateway just now.</summary>

@@ -211,17 +211,6 @@ public sealed class LeaseStoreTests : OwnDatabase
             readings.Select(row => (row.Instance, row.Reading, row.AgeSeconds >= 31)));
     }
 
-    // As in a rolling upgrade.
-    [PostgresFact]
-    public async Task A_reading_that_an_earlier_version_has_written_into_its_lease_is_read_too()
-    {
-        var epoch = await Database.OpenEpochAsync();
-        await Database.ExecuteAsync(
-            $"UPDATE leases SET reading = 'of before', read_at = now() WHERE epoch = {epoch}");
-
-        Assert.Equal("of before", Assert.Single(await Leases.ReadingsAsync()).Reading);
-    }
-
     [PostgresFact]
     public async Task The_end_of_a_search_deletes_leases_that_ended_a_day_ago_and_own_no_payment()
     {
