@@ -76,10 +76,9 @@ CREATE TRIGGER open_epochs_follow AFTER INSERT OR UPDATE OF closed_at OR DELETE 
 
 -- What each instance says once a second, as JSON that only the page /ops reads; no decision does.
 CREATE UNLOGGED TABLE instance_readings (
-    epoch    integer PRIMARY KEY,
-    instance text NOT NULL,
-    reading  text NOT NULL,
-    read_at  timestamptz NOT NULL
+    epoch   integer PRIMARY KEY,
+    reading text NOT NULL,
+    read_at timestamptz NOT NULL
 );
 
 -- Every acceptance, for good: the key makes acceptance idempotent at any instance. payment_state names the states of a

@@ -68,13 +68,13 @@ internal sealed class LeaseStore(
         """;
 
     private const string ReadSql = """
-        INSERT INTO instance_readings (epoch, instance, reading, read_at) VALUES (@Epoch, @Instance, @Reading, now())
+        INSERT INTO instance_readings (epoch, reading, read_at) VALUES (@Epoch, @Reading, now())
         ON CONFLICT (epoch) DO UPDATE SET reading = excluded.reading, read_at = excluded.read_at
         """;
 
     // The page /ops shows an instance that has ended as silent for a while.
     private const string ReadingsSql = """
-        SELECT epoch, leases.instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds
+        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds
         FROM leases JOIN instance_readings USING (epoch)
         WHERE closed_at IS NULL OR read_at > now() - interval '30 seconds'
         """;
@@ -377,7 +377,7 @@ internal sealed record RenewalRow(
 }
 
 /// <summary>Reading is JSON.</summary>
-internal sealed record ReadingArgs(int Epoch, string Instance, string Reading);
+internal sealed record ReadingArgs(int Epoch, string Reading);
 
 /// <summary>An instance's reading, as JSON; Instance differs between any two running instances.</summary>
 internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);

@@ -163,10 +163,10 @@ public sealed class OpsEventsTests : OwnRig
             WITH huge AS (
                 INSERT INTO leases (instance, processors, used_processors, expires_at)
                 SELECT 'huge ' || n, '', 2, now() + interval '1 hour' FROM generate_series(1, 2) n
-                RETURNING epoch, instance
+                RETURNING epoch
             )
-            INSERT INTO instance_readings (epoch, instance, read_at, reading)
-            SELECT huge.epoch, huge.instance, now() + interval '1 hour',
+            INSERT INTO instance_readings (epoch, read_at, reading)
+            SELECT huge.epoch, now() + interval '1 hour',
                 jsonb_set(reading::jsonb, '{acceptedPerSecond}', '1.7e308')::text
             FROM huge, instance_readings WHERE reading LIKE '{"name":"two"%'
             """);
