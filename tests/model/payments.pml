@@ -37,11 +37,10 @@
 #define SET(processor) (1 << (processor))
 #define HAS(set, processor) ((set) & SET(processor))
 
-/* PaymentStates: owners and handovers of a row. A handover in doubt is IN_DOUBT and the set where a payment may be. */
+/* PaymentStates: the owner of a released row. mayBeAt is the set where earlier owners may have charged it. */
 #define NOBODY 0
-#define ACCEPTED 0
-#define UNSENT 1
-#define IN_DOUBT 1
+#define AS_ACCEPTED 1 /* NULL in the database; no set has this bit. */
+#define UNSENT 0
 
 /* A payment in the memory of an instance: PaymentQueue, DoubtQueue (the set), UnwrittenOutcomes (and the processor). */
 #define ABSENT 0
@@ -57,7 +56,7 @@
 
 /* PostgreSQL. Times of acceptance are numbers: the order in which payments were taken. */
 byte owner[PAYMENTS] = NONE;
-byte handover[PAYMENTS];
+byte mayBeAt[PAYMENTS];
 byte acceptedAt[PAYMENTS];
 byte settled[PAYMENTS];
 byte heldBy[PAYMENTS];
@@ -98,6 +97,7 @@ bool dearerAsked; /* Some instance has asked for the mark of 2. */
 #define AT(i, p) ((i) * PAYMENTS + (p))
 #define OTHER(i) (1 - (i))
 #define HAS_ROW(p) (owner[p] != NONE && !purged[p])
+#define HANDED_OVER(p) (mayBeAt[p] == AS_ACCEPTED -> UNSENT : mayBeAt[p])
 #define UNSETTLED(p) (HAS_ROW(p) && settled[p] == 0)
 
 /* Processors of a set at which a payment is stored, and at which a charge of it is in transit. */
@@ -200,8 +200,8 @@ inline renew(i) {
 /* LeaseStore.AdoptSql for one payment, and AdoptedPayments.Add. */
 inline adopt(i, p) {
   if
-  :: owner[p] == NOBODY -> handover[p] = (handover[p] > UNSENT -> handover[p] : UNSENT)
-  :: else -> handover[p] = handover[p] | IN_DOUBT | SET(CHEAPEST) | used[owner[p]] /* leases.may_have_used */
+  :: owner[p] == NOBODY /* Epoch 0 has used no processor. */
+  :: else -> mayBeAt[p] = HANDED_OVER(p) | SET(CHEAPEST) | used[owner[p]] /* leases.used_processors */
   fi;
   owner[p] = epoch[i];
   lowWater[epoch[i]] = (acceptedAt[p] < lowWater[epoch[i]] && BREAK != 7 -> acceptedAt[p] : lowWater[epoch[i]]);
@@ -214,8 +214,8 @@ inline adopt(i, p) {
     :: heldBy[p] != 0 && BREAK != 17 -> memory[AT(i, p)] = SET(heldBy[p]); isHeld[AT(i, p)] = true
     :: else ->
       if
-      :: handover[p] == UNSENT || BREAK == 3 -> memory[AT(i, p)] = QUEUED
-      :: handover[p] > UNSENT && BREAK != 3 -> memory[AT(i, p)] = handover[p] - IN_DOUBT
+      :: mayBeAt[p] == UNSENT || BREAK == 3 -> memory[AT(i, p)] = QUEUED
+      :: mayBeAt[p] != UNSENT && BREAK != 3 -> memory[AT(i, p)] = mayBeAt[p]
       fi
     fi
   fi
@@ -228,8 +228,8 @@ inline release(i) {
     :: UNSETTLED(q) && owner[q] == epoch[i] && acceptedAt[q] >= lowWater[epoch[i]] ->
       if
       :: memory[AT(i, q)] == QUEUED && call[AT(i, q)] == 0 || memory[AT(i, q)] == ABSENT || BREAK == 12 ->
-        handover[q] = (handover[q] > UNSENT -> handover[q] : UNSENT)
-      :: else -> handover[q] = handover[q] | IN_DOUBT | SET(CHEAPEST) | used[epoch[i]]
+        mayBeAt[q] = HANDED_OVER(q)
+      :: else -> mayBeAt[q] = HANDED_OVER(q) | SET(CHEAPEST) | used[epoch[i]]
       fi;
       heldBy[q] = (isHeld[AT(i, q)] -> ONE_OF(memory[AT(i, q)]) : heldBy[q]);
       owner[q] = NOBODY
@@ -323,7 +323,7 @@ proctype payment(byte i; byte p) {
        inserting[AT(i, p)] = epoch[i]; acceptedAt[p] = now; now++;
        acknowledged[p] = (BREAK == 8) }
   :: atomic { inserting[AT(i, p)] != 0 && !committed[AT(i, p)] -> owner[p] = inserting[AT(i, p)];
-       handover[p] = ACCEPTED; committed[AT(i, p)] = true }
+       mayBeAt[p] = AS_ACCEPTED; committed[AT(i, p)] = true }
   :: atomic { inserting[AT(i, p)] != 0 && !committed[AT(i, p)] && !up[i] -> /* Rolled back with its connection. */
        inserting[AT(i, p)] = 0; rolledBack[p] = true }
   :: atomic { committed[AT(i, p)] ->

@@ -59,7 +59,8 @@ internal static class MigrateVerb
             TimeProvider.System);
         try
         {
-            var applied = await new SchemaSetup(connections, durable, NullLogger<SchemaSetup>.Instance).EnsureAsync();
+            var applied = await new SchemaSetup(
+                connections, Migration.All, durable, NullLogger<SchemaSetup>.Instance).EnsureAsync();
             var report = new JsonObject
             {
                 ["version"] = Migration.All.Count,

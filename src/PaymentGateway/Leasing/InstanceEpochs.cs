@@ -17,25 +17,22 @@ internal sealed class InstanceEpochs(
         var urls = options.Processors.All.Select(one => $"{one.Processor}={one.Url.AbsoluteUri}")
             .Order(StringComparer.Ordinal).ToList();
         var processors = string.Join(' ', urls);
-        // An earlier version assumes that each epoch may have used default.
-        var earlier = options.Processors.Enabled is [{ Processor.Name: "default" }, { Processor.Name: "fallback" }]
-            && options.Processors.All.Count == 2 ? processors : "";
         // Checked before registering, otherwise a wrong name would get a number.
-        await RefuseOthersAsync(PaymentStates.Nobody, urls, processors, earlier);
+        await RefuseOthersAsync(PaymentStates.Nobody, urls, processors);
         await RegisterAsync();
         var used = ProcessorSet.Of(options.Processors.Enabled[0].Processor);
         var epoch = await leases.OpenAsync(
-            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, earlier, used.Bits));
+            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, used.Bits));
         lease.Stored(epoch, used);
         // Again after the commit, so that of two instances that start at once at least one finds the other.
-        await RefuseOthersAsync(epoch, urls, processors, earlier);
+        await RefuseOthersAsync(epoch, urls, processors);
         return epoch;
     }
 
-    private async Task RefuseOthersAsync(int epoch, List<string> urls, string processors, string earlier)
+    private async Task RefuseOthersAsync(int epoch, List<string> urls, string processors)
     {
         var other = await leases.FindOtherProcessorsAsync(
-            new OtherProcessorsArgs(epoch, instance.ProvenTerminated, processors, earlier));
+            new OtherProcessorsArgs(epoch, instance.ProvenTerminated, processors));
         if (other is null)
             return;
 

@@ -63,8 +63,6 @@ internal sealed class InstanceLock : IDisposable
                 UnixCreateMode = OwnerOnly,
             });
             _files.Add(file);
-            // One of an earlier version was open to all.
-            File.SetUnixFileMode(file.SafeFileHandle, OwnerOnly);
             // Kestrel does not remove a stale socket file and fails with 'address already in use'.
             File.Delete(socket);
             return IdOf(file);

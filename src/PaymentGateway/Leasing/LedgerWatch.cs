@@ -66,7 +66,7 @@ internal sealed partial class LedgerWatch(
                 Array.ConvertAll(page, payment => payment.Id),
                 Array.ConvertAll(page, payment => payment.AmountCents),
                 Array.ConvertAll(page, payment => payment.AcceptedAt),
-                Array.ConvertAll(page, payment => PaymentStates.Handover(payment.MayBeAt)),
+                Array.ConvertAll(page, payment => payment.MayBeAt.Bits),
                 epoch)
             {
                 HeldBy = Array.ConvertAll(page, payment => payment.HeldBy),

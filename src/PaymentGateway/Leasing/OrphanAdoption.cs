@@ -57,7 +57,8 @@ internal sealed partial class OrphanAdoption(
     private async Task<AdoptedPage?> AdoptAsync(EpochRow orphaned, long closedSince, DateTime from)
     {
         var epoch = orphaned.Epoch;
-        var limit = Math.Min(options.AdoptionPage, adopted.RemainingCapacity(new ProcessorSet(orphaned.MayHaveUsed)));
+        var limit = Math.Min(
+            options.AdoptionPage, adopted.RemainingCapacity(new ProcessorSet(orphaned.UsedProcessors)));
         if (limit <= 0 || !lease.IsHeld)
             return null;
 
@@ -76,7 +77,7 @@ internal sealed partial class OrphanAdoption(
             var closedAt = epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
-                adopted.Add(row.ToPayment(), row.Handover, doubtSince);
+                adopted.Add(row.ToPayment(), new ProcessorSet(row.MayBeAt!.Value), doubtSince);
             metrics.Adopted.Add(page.Payments.Count);
             Log.Adopted(log, page.Payments.Count, epoch);
             return page;
@@ -137,12 +138,12 @@ internal sealed class AdoptedPayments(
         queue.RemainingCapacity);
 
     /// <param name="payment">A payment that this epoch owns in the table.</param>
-    /// <param name="handover">Its column of this name, as in <see cref="PaymentStates"/>.</param>
+    /// <param name="mayBeAt">The processors at which its earlier owners may have charged it.</param>
     /// <param name="doubtSince">Monotonic timestamp: by then its earlier owner has stopped sending.</param>
-    public void Add(Payment payment, short handover, long doubtSince)
+    public void Add(Payment payment, ProcessorSet mayBeAt, long doubtSince)
     {
         unsettled.Add(payment);
-        if (payment.Adopt(PaymentStates.MayBeAt(handover), doubtSince) == NextStep.Resolve)
+        if (payment.Adopt(mayBeAt, doubtSince) == NextStep.Resolve)
         {
             doubts.Add(payment);
             return;

@@ -37,7 +37,7 @@ internal sealed partial class OwnedPayments(
     public Task ParkAsync(Payment payment, Processor rejectedBy, string reason)
     {
         Log.Parked(log, payment, reason);
-        return ParkAsync(payment, PaymentStates.Handover(ProcessorSet.Of(rejectedBy)), reason);
+        return ParkAsync(payment, ProcessorSet.Of(rejectedBy), reason);
     }
 
     /// <summary>
@@ -49,7 +49,7 @@ internal sealed partial class OwnedPayments(
         var payment = broken.Payment;
         Log.Broken(log, payment, broken);
         // Where it may be is not known any more, so a replay looks it up everywhere.
-        await ParkAsync(payment, PaymentStates.Unsent, broken.Message);
+        await ParkAsync(payment, default(ProcessorSet), broken.Message);
         try
         {
             await epochs.EndAsync(payment.Epoch);
@@ -60,14 +60,14 @@ internal sealed partial class OwnedPayments(
         }
     }
 
-    private async Task ParkAsync(Payment payment, short handover, string reason)
+    private async Task ParkAsync(Payment payment, ProcessorSet mayBeAt, string reason)
     {
         while (true)
         {
             try
             {
                 await parked.ParkAsync(new ParkArgs(
-                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts, handover));
+                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts, mayBeAt.Bits));
                 unsettled.Remove(payment);
                 _outage.Succeed();
                 metrics.Parked.Add(1);

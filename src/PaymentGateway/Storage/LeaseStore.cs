@@ -30,23 +30,16 @@ internal sealed class LeaseStore(
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 
-    // For an earlier version beside this one: it adopts as if each epoch had used fallback, and starts only beside the
-    // two URLs that it knows. Earlier is empty where the two versions cannot run together.
     private const string OpenSql = """
-        INSERT INTO leases (instance, expires_at, processors, used_processors, used_fallback, default_url, fallback_url)
-        VALUES (@Instance, now() + @Duration, @Processors, @UsedProcessors, true,
-                coalesce(substring(@Earlier FROM '^default=([^ ]+) '), @Processors),
-                coalesce(substring(@Earlier FROM ' fallback=([^ ]+)$'), @Processors))
+        INSERT INTO leases (instance, expires_at, processors, used_processors)
+        VALUES (@Instance, now() + @Duration, @Processors, @UsedProcessors)
         RETURNING epoch
         """;
 
-    // An earlier version stores only URLs. A null URL, of the version before it, differs from nothing.
-    private const string EarlierProcessors = "'default=' || default_url || ' fallback=' || fallback_url";
-
-    private const string OtherProcessorsSql = $"""
-        SELECT instance, coalesce(processors, {EarlierProcessors}) AS processors FROM leases
+    private const string OtherProcessorsSql = """
+        SELECT instance, processors FROM leases
         WHERE closed_at IS NULL AND expires_at > now() AND epoch <> @Epoch AND instance <> @ProvenTerminated
-          AND coalesce(processors <> @Processors, {EarlierProcessors} <> @Earlier)
+          AND processors <> @Processors
         ORDER BY epoch LIMIT 1
         """;
 
@@ -54,10 +47,12 @@ internal sealed class LeaseStore(
     // for the next renewal.
     private const string RenewalSql = """
         WITH renewed AS (
-            UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark,
-                              refused_until = greatest(refused_until, @RefusedUntil), renewal = @Number,
+            UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark, renewal = @Number,
                               used_processors = used_processors | @UsedProcessors
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
+        ), refused AS (
+            UPDATE open_epochs SET refused_until = @RefusedUntil
+            WHERE epoch IN (SELECT epoch FROM renewed) AND refused_until < @RefusedUntil
         ), ended AS (
             SELECT epoch FROM leases
             WHERE closed_at IS NULL AND epoch <> @Epoch AND EXISTS (SELECT 1 FROM renewed)
@@ -73,18 +68,15 @@ internal sealed class LeaseStore(
         """;
 
     private const string ReadSql = """
-        INSERT INTO instance_readings (epoch, instance, reading, read_at) VALUES (@Epoch, @Instance, @Reading, now())
+        INSERT INTO instance_readings (epoch, reading, read_at) VALUES (@Epoch, @Reading, now())
         ON CONFLICT (epoch) DO UPDATE SET reading = excluded.reading, read_at = excluded.read_at
         """;
 
-    // The page /ops shows an instance that has ended as silent for a while. An earlier version has its reading in its
-    // lease.
+    // The page /ops shows an instance that has ended as silent for a while.
     private const string ReadingsSql = """
-        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds FROM (
-            SELECT epoch, leases.instance, closed_at, coalesce(own.reading, leases.reading) AS reading,
-                   coalesce(own.read_at, leases.read_at) AS read_at
-            FROM leases LEFT JOIN instance_readings AS own USING (epoch)) AS told
-        WHERE reading IS NOT NULL AND (closed_at IS NULL OR read_at > now() - interval '30 seconds')
+        SELECT epoch, instance, reading, extract(epoch FROM now() - read_at)::float8 AS age_seconds
+        FROM leases JOIN instance_readings USING (epoch)
+        WHERE closed_at IS NULL OR read_at > now() - interval '30 seconds'
         """;
 
     // A statement locks its table before it takes its snapshot, and its transaction keeps the lock until its rows are
@@ -96,7 +88,7 @@ internal sealed class LeaseStore(
 
     // Epoch 0 owns nothing most of the time, and an adoption of nothing costs more than this query.
     private const string OrphanedSql = $"""
-        SELECT epoch, low_water_mark, may_have_used FROM leases
+        SELECT epoch, low_water_mark, used_processors FROM leases
         WHERE closed_at IS NOT NULL AND adopted_at IS NULL
           AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT 1 FROM payments WHERE owner_epoch = {Sql.Nobody}))
         ORDER BY epoch
@@ -114,9 +106,8 @@ internal sealed class LeaseStore(
         (SELECT CASE WHEN count(*) >= @Rows THEN max(accepted_at) + interval '1 microsecond' END FROM ({Page}) AS page)
         """;
 
-    // A row's set of processors plus those that its owner may have used; 2 stands for 7, as in an earlier version.
-    private const string WithUsed =
-        $"(CASE handover WHEN 2 THEN 7 ELSE handover END) | owner.may_have_used | {Sql.Unsent}::smallint";
+    // A row's set of processors plus those that its owner may have used.
+    private const string WithUsed = "coalesce(may_be_at, 0::smallint) | owner.used_processors";
 
     // One adopter at a time, because two that move payments in different orders deadlock; if the lease row is locked,
     // nothing is returned. The UPDATE checks the owner again, because the snapshot may be older than the claim. The
@@ -126,7 +117,7 @@ internal sealed class LeaseStore(
     // lease, which is locked here, must be renewed.
     private const string AdoptSql = $"""
         WITH claim AS (
-            SELECT epoch, may_have_used FROM leases
+            SELECT epoch, used_processors FROM leases
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
         ), orphans AS (
@@ -139,15 +130,15 @@ internal sealed class LeaseStore(
             WHERE epoch = @To AND closed_at IS NULL AND EXISTS (SELECT 1 FROM claim) RETURNING epoch
         ), moved AS (
             UPDATE payments
-            SET owner_epoch = @To, handover = {WithUsed}
+            SET owner_epoch = @To, may_be_at = {WithUsed}
             FROM claim AS owner
             WHERE correlation_id IN (SELECT correlation_id FROM orphans) AND owner_epoch = @Epoch
               AND EXISTS (SELECT 1 FROM lowered)
-            RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by
+            RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, held_by
         )
         SELECT CASE WHEN (SELECT count(*) FROM orphans) = @Limit THEN (SELECT max(accepted_at) FROM orphans)
                     ELSE {NextPage} END AS next,
-               moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.handover,
+               moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.may_be_at,
                moved.held_by
         FROM lowered LEFT JOIN moved ON true
         """;
@@ -163,7 +154,7 @@ internal sealed class LeaseStore(
         """;
 
     private const string OldSql = """
-        SELECT epoch, low_water_mark, may_have_used FROM leases WHERE adopted_at < now() - interval '1 day'
+        SELECT epoch, low_water_mark, used_processors FROM leases WHERE adopted_at < now() - interval '1 day'
         ORDER BY epoch
         """;
 
@@ -177,13 +168,11 @@ internal sealed class LeaseStore(
         DELETE FROM leases WHERE epoch = @Epoch AND NOT EXISTS (SELECT 1 FROM owned)
         """;
 
-    // 2 is the one value by which an earlier version that adopts and releases again keeps a doubt at both processors.
     private const string ReleaseSql = $"""
         WITH released AS (
             UPDATE payments
-            SET owner_epoch = {Sql.Nobody}, handover = CASE
-                WHEN correlation_id <> ALL(@InDoubt) THEN greatest(handover, {Sql.Unsent})
-                WHEN ({WithUsed}) = 7 THEN 2
+            SET owner_epoch = {Sql.Nobody}, may_be_at = CASE
+                WHEN correlation_id <> ALL(@InDoubt) THEN coalesce(may_be_at, 0)
                 ELSE {WithUsed} END
             FROM leases AS owner
             WHERE epoch = @Epoch AND owner_epoch = @Epoch AND correlation_id IN (
@@ -204,7 +193,7 @@ internal sealed class LeaseStore(
         ), released AS (
             {ParkedStore.PutBack} WHERE owner_epoch = {Sql.Nobody}
         ), parked AS (
-            UPDATE payments SET handover = {ParkedStore.AtAll} WHERE owner_epoch = {Sql.Parked}
+            UPDATE payments SET may_be_at = {ParkedStore.AtAll} WHERE owner_epoch = {Sql.Parked}
         )
         SELECT count(*)::integer FROM marked
         WHERE (SELECT setval(pg_get_serial_sequence('leases', 'epoch'),
@@ -213,11 +202,11 @@ internal sealed class LeaseStore(
 
     // Of the open leases, or of the last one.
     private const string ConfiguredSql = $"""
-        SELECT coalesce(processors, {EarlierProcessors}, '') AS processors FROM leases
+        SELECT processors FROM leases
         WHERE epoch <> {Sql.Nobody} AND (closed_at IS NULL OR epoch = (SELECT max(epoch) FROM leases))
         """;
 
-    // What the server's ids of transactions mean for the feed (postgres/migrations/0016-positions.sql).
+    // What the server's ids of transactions mean for the feed (postgres/migrations).
     private const string MoveOnSql = "SELECT move_positions_on(@Restored)";
 
     /// <summary>Gives each name a permanent number.</summary>
@@ -292,7 +281,7 @@ internal sealed class LeaseStore(
             static async (db, page) => (await db.QueryAsync<AdoptedRow>(
                 AdoptSql, page, commandTimeout: db.CommandTimeout)).AsList(),
             page));
-        var moved = rows.FindAll(row => row.Handover is not null);
+        var moved = rows.FindAll(row => row.CorrelationId is not null);
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }
 
@@ -352,15 +341,14 @@ internal sealed class LeaseStore(
 internal sealed record ProcessorRow(short Id, string Name);
 
 /// <summary>An epoch, and the bits of the processors that it may have charged at.</summary>
-internal sealed record EpochRow(int Epoch, DateTime LowWaterMark, short MayHaveUsed);
+internal sealed record EpochRow(int Epoch, DateTime LowWaterMark, short UsedProcessors);
 
 /// <summary>Processors has the name and URL of each, in order; UsedProcessors are the bits of a set.</summary>
 internal sealed record OpenLeaseArgs(
-    string Instance, TimeSpan Duration, string? Processors = null, string? Earlier = null,
-    int UsedProcessors = 1 << 1);
+    string Instance, TimeSpan Duration, string Processors = "", int UsedProcessors = 1 << 1);
 
 /// <summary>Leases of the instance ProvenTerminated are valid no more; empty is none.</summary>
-internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string Processors, string Earlier);
+internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, string Processors);
 
 internal sealed record OtherProcessorsRow(string Instance, string Processors);
 
@@ -381,7 +369,7 @@ internal sealed record RenewalRow(
 }
 
 /// <summary>Reading is JSON.</summary>
-internal sealed record ReadingArgs(int Epoch, string Instance, string Reading);
+internal sealed record ReadingArgs(int Epoch, string Reading);
 
 /// <summary>An instance's reading, as JSON; Instance differs between any two running instances.</summary>
 internal sealed record ReadingRow(int Epoch, string Instance, string Reading, double AgeSeconds);
@@ -392,11 +380,11 @@ internal sealed record AdoptArgs(
 
 /// <summary>Next is null at the end of the search; the rest is null where nothing was adopted.</summary>
 internal sealed record AdoptedRow(
-    DateTime? Next, Guid? CorrelationId, long? AmountCents, DateTime? AcceptedAt, int? OwnerEpoch, short? Handover,
+    DateTime? Next, Guid? CorrelationId, long? AmountCents, DateTime? AcceptedAt, int? OwnerEpoch, short? MayBeAt,
     short? HeldBy)
 {
     public StoredPayment Stored =>
-        new(CorrelationId!.Value, AmountCents!.Value, AcceptedAt!.Value, OwnerEpoch!.Value, Handover!.Value, HeldBy);
+        new(CorrelationId!.Value, AmountCents!.Value, AcceptedAt!.Value, OwnerEpoch!.Value, MayBeAt, HeldBy);
 }
 
 /// <summary>Next is where the next page begins; null is the end, here and below.</summary>

@@ -71,7 +71,7 @@ internal static partial class LedgerSetup
         services.AddKeyedSingleton(LeaseStore.Leases, (provider, _) => Leases(
             connectionString, options.Leasing.LeaseDuration, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton(provider => new SchemaSetup(
-            provider.GetRequiredService<SharedConnections>(), durable,
+            provider.GetRequiredService<SharedConnections>(), Migration.All, durable,
             provider.GetRequiredService<ILogger<SchemaSetup>>()));
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();

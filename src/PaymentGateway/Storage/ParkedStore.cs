@@ -8,7 +8,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     private const string ParkSql = $"""
         WITH parked AS (
             UPDATE payments SET owner_epoch = {Sql.Parked}, parked_reason = @Reason, parked_at = now(),
-                                attempts = @Attempts, handover = @Handover::smallint
+                                attempts = @Attempts, may_be_at = @MayBeAt::smallint
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @OwnerEpoch
             RETURNING correlation_id, accepted_at, amount_cents, parked_reason
         ), added AS (
@@ -29,14 +29,10 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
 
     private const string Release = $"""
         UPDATE payments
-        SET owner_epoch = {Sql.Nobody}, parked_reason = NULL, parked_at = NULL, attempts = NULL, handover =
+        SET owner_epoch = {Sql.Nobody}, parked_reason = NULL, parked_at = NULL, attempts = NULL, may_be_at =
         """;
 
-    // 2 stands for 7, as in an earlier version.
-    public const string AtAll = """
-        (SELECT CASE sum(1 << id) WHEN 6 THEN 2 ELSE sum(1 << id) + 1 END
-         FROM processors WHERE name = ANY(@Names))::smallint
-        """;
+    public const string AtAll = "(SELECT sum(1 << id) FROM processors WHERE name = ANY(@Names))::smallint";
 
     /// <summary>
     /// Releases payments to any adopter, in doubt at all configured processors, so that it looks them up first.
@@ -47,7 +43,7 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     // would go to another one where nothing proves that this has not stored it. A sum, because a database of several
     // servers takes no CASE over a subquery in an UPDATE.
     private const string Replay = $"""
-        {Release} (handover > {Sql.Unsent})::integer * handover + (handover <= {Sql.Unsent})::integer * {AtAll}
+        {Release} may_be_at + (may_be_at = 0)::integer * {AtAll}
         """;
 
     private const string AddReplayed = $"""
@@ -101,8 +97,8 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
             commandTimeout: db.CommandTimeout));
 }
 
-/// <summary>Handover says where the payment may be charged, as in <see cref="PaymentStates"/>.</summary>
+/// <summary>MayBeAt are the bits of the set of processors that may have the payment.</summary>
 internal sealed record ParkArgs(
-    Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null, int Handover = Unsent);
+    Guid Id, DateTime AcceptedAt, int OwnerEpoch, string Reason, short? Attempts = null, int MayBeAt = 0);
 
 internal sealed record ParkedCountRow(string Reason, long Payments);

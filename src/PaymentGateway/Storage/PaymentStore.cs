@@ -1,5 +1,3 @@
-using static PaymentGateway.Storage.PaymentStates;
-
 namespace PaymentGateway.Storage;
 
 /// <summary>The accepted payments in PostgreSQL.</summary>
@@ -38,23 +36,23 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     // Stored as handed over, so that BacklogSweep does not load payments that are in memory. A second statement reads
     // the owners, because this one's snapshot may be older than rows that it waits for.
     private const string StoreAgainSql = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, handover, held_by, owner_epoch)
-        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.handover, nullif(kept.held_by, 0),
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, may_be_at, held_by, owner_epoch)
+        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.may_be_at, nullif(kept.held_by, 0),
                @OwnerEpoch
-        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Handovers, @HeldBy)
-          AS kept (correlation_id, amount_cents, accepted_at, handover, held_by)
+        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @MayBeAt, @HeldBy)
+          AS kept (correlation_id, amount_cents, accepted_at, may_be_at, held_by)
         WHERE EXISTS (SELECT 1 FROM open_epochs WHERE epoch = @OwnerEpoch)
         ON CONFLICT (correlation_id) DO NOTHING
         """;
 
     private const string FindSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by FROM payments
+        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, held_by FROM payments
         WHERE correlation_id = ANY(@Ids) AND {MultiHost.IsCommitted}
         """;
 
     private const string UnsettledPageSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, handover, held_by FROM payments
-        WHERE owner_epoch = @OwnerEpoch AND handover = {Sql.AsAccepted}
+        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, held_by FROM payments
+        WHERE owner_epoch = @OwnerEpoch AND may_be_at IS NULL
           AND accepted_at >= @From AND accepted_at <= @To AND {IsUnsettled} AND {MultiHost.IsCommitted}
         ORDER BY accepted_at LIMIT @Limit
         """;
@@ -109,7 +107,7 @@ internal sealed record StoreArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int OwnerEpoch, string LockTimeout = "300ms");
 
 internal sealed record StoreAgainArgs(
-    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] Handovers, int OwnerEpoch)
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] MayBeAt, int OwnerEpoch)
 {
     /// <summary>The processors that have said that they have a payment; 0 where none did.</summary>
     public short[] HeldBy { get; init; } = new short[Ids.Length];
@@ -118,9 +116,11 @@ internal sealed record StoreAgainArgs(
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
 
+/// <summary>MayBeAt are the bits of a set; null where nobody but its first owner had it.</summary>
 internal sealed record StoredPayment(
-    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short Handover, short? HeldBy = null)
+    Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short? MayBeAt = null,
+    short? HeldBy = null)
 {
     public Payment ToPayment() =>
-        Payment.OfRow(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch, Handover != AsAccepted, HeldBy);
+        Payment.OfRow(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch, MayBeAt is not null, HeldBy);
 }

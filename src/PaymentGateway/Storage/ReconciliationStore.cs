@@ -25,7 +25,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     // One statement for each owner, because a database of several servers cannot join a page of payments with leases.
     // PostgreSQL ends the transaction of an instance that freezes between two, otherwise purges would wait for it.
     private const string OwnersSql = """
-        SELECT epoch, low_water_mark, may_have_used FROM leases
+        SELECT epoch, low_water_mark, used_processors FROM leases
         WHERE (@All OR adopted_at IS NULL)
           AND (SELECT set_config('idle_in_transaction_session_timeout', '1s', true)) IS NOT NULL
         UNION ALL SELECT -1, '-infinity', 0::smallint ORDER BY epoch DESC
@@ -93,7 +93,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             ON CONFLICT (accepted_at, correlation_id) DO NOTHING
             RETURNING processor, requested_at, amount_cents, accepted_at
         ), unparked AS (
-            UPDATE payments SET owner_epoch = @OwnerEpoch, parked_reason = NULL, parked_at = NULL
+            UPDATE payments SET owner_epoch = @OwnerEpoch, parked_reason = NULL, parked_at = NULL, attempts = NULL
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = {Sql.Parked}
               AND EXISTS (SELECT 1 FROM recorded)
         ), changes AS (

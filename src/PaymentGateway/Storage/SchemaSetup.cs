@@ -4,9 +4,11 @@ namespace PaymentGateway.Storage;
 
 /// <summary>Brings the tables to this binary's version, and refuses those that it must not run on.</summary>
 /// <param name="shared">Their command timeout limits a migration.</param>
+/// <param name="migrations">Those of this binary, in order.</param>
 /// <param name="durable">Whether the tables must survive a crash of the database.</param>
 /// <param name="log">Gets a line for each migration.</param>
-internal sealed partial class SchemaSetup(SharedConnections shared, bool durable, ILogger<SchemaSetup> log)
+internal sealed partial class SchemaSetup(
+    SharedConnections shared, IReadOnlyList<Migration> migrations, bool durable, ILogger<SchemaSetup> log)
 {
     // Two instances at once would both create tables; the lock ends with the transaction.
     private const string LockSql = "SELECT pg_advisory_xact_lock(72616966)";
@@ -90,13 +92,13 @@ internal sealed partial class SchemaSetup(SharedConnections shared, bool durable
         (await db.QueryAsync<AppliedVersion>(
             VersionsSql, null, transaction, commandTimeout: db.CommandTimeout)).AsList();
 
-    private static List<Migration> Pending(List<AppliedVersion> applied)
+    private List<Migration> Pending(List<AppliedVersion> applied)
     {
-        var pending = Migration.All.ToList();
+        var pending = migrations.ToList();
         foreach (var (version, checksum) in applied)
         {
             if (pending.Find(migration => migration.Version == version) is not { } known)
-                throw Wrong($"names tables of version {version}, and this binary knows {Migration.All.Count}");
+                throw Wrong($"names tables of version {version}, and this binary knows {migrations.Count}");
             if (known.Checksum != checksum)
                 throw Wrong($"names tables whose version {version} is not the {known.Name} of this binary");
             pending.Remove(known);
@@ -218,9 +220,8 @@ internal sealed record SchemaState(
                (SELECT source <> 'client' FROM pg_settings WHERE name = 'client_min_messages') AS is_pooled
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
-                          'processor_health', 'processors', 'schema_version', 'doubts', 'watching',
-                          'instance_readings', 'retention_hours', 'operator_actions', 'payment_events', 'webhooks',
-                          'open_epochs')
+                          'processor_health', 'processors', 'schema_version', 'doubts', 'instance_readings',
+                          'operator_actions', 'payment_events', 'webhooks', 'open_epochs')
           AND relnamespace = current_schema()::regnamespace
         """;
 

@@ -45,9 +45,9 @@ public sealed class ChaosDatabase(GatewaySystem system)
         $"SELECT count(*) {Unsettled} AND owner_epoch = @epoch", row => row.GetInt64(0), ("epoch", epoch)))[0];
 
     public Task<List<string>> DescribeUnsettledAsync() => ReadAsync(
-        "SELECT concat_ws(' ', correlation_id, accepted_at, 'owner_epoch', owner_epoch, 'handover', handover, "
-        + "parked_reason, 'lease', instance, 'low-water mark', low_water_mark, 'closed', closed_at, "
-        + "'adopted', adopted_at) "
+        "SELECT concat_ws(' ', correlation_id, accepted_at, payment_state(owner_epoch, may_be_at), owner_epoch, "
+        + "'may be at', may_be_at, parked_reason, 'lease', instance, 'low-water mark', low_water_mark, "
+        + "'closed', closed_at, 'adopted', adopted_at) "
         + "FROM payments LEFT JOIN settlements USING (accepted_at, correlation_id) "
         + "LEFT JOIN leases ON owner_epoch = epoch WHERE requested_at IS NULL ORDER BY accepted_at LIMIT 20",
         row => row.GetString(0));

@@ -10,7 +10,7 @@ public sealed class ChaosLedger
         ChaosCaused caused, ChaosVerdict verdict)
     {
         var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
-        var released = await system.Database.CountAsync($"payments WHERE handover = {PaymentStates.Sql.Unsent}");
+        var released = await system.Database.CountAsync("payments WHERE may_be_at = 0");
         var refused = load.Ledger.CountOf(LoadOutcome.Refused);
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";
         var dead = run.DeadCalls.Select(one => one.PerSecond).DefaultIfEmpty().Max();

@@ -84,7 +84,7 @@ public sealed class ChaosRun(GatewaySystem system, ChaosSchedule schedule) : IDi
             settled.Sum(rows => rows.Count()),
             [.. system.Processors.Keys.Select((name, at) => new ChaosShare(
                 name, settled[name].Count(), longOutages[ChaosStep.Of(system.Processors.Keys.Take(at))].Count()))],
-            await system.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}"),
+            await system.Database.CountAsync("payments WHERE may_be_at > 0"),
             [.. Kills.All.Select(kill => kill.Left)], Doubted,
             calls.Sum(one => one.Lookups + one.Duplicates422), Wires.Faults);
     }

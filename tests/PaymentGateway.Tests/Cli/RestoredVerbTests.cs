@@ -3,8 +3,8 @@ namespace PaymentGateway.Tests.Cli;
 /// <summary>`restored`, on the tables of a ledger that went on after its backup.</summary>
 public sealed class RestoredVerbTests : OwnDatabase
 {
-    private const short AtBoth = 7;
-    private const short AtAllThree = 15;
+    private const short AtBoth = 0b110;
+    private const short AtAllThree = 0b1110;
 
     private static readonly (string Name, string? Value)[] Third =
     [
@@ -19,7 +19,7 @@ public sealed class RestoredVerbTests : OwnDatabase
         var owner = await Database.OpenEpochAsync();
         await Database.SettleAsync(owner, 1);
         var parked = (await Database.StoreAsync(owner, 1)).Ids[0];
-        await Database.ExecuteAsync($"UPDATE payments SET owner_epoch = -1 WHERE correlation_id = '{parked}'");
+        await Database.ParkAsync($"correlation_id = '{parked}'");
         var owned = await Database.StoreAsync(owner, 2);
         var stopped = await Database.OpenEpochAsync();
         var released = await Database.StoreAsync(stopped, 2);
@@ -27,7 +27,7 @@ public sealed class RestoredVerbTests : OwnDatabase
 
         Assert.Equal(2, (await RestoredAsync()).GetProperty("epochs").GetInt32());
 
-        Assert.All(await AdoptAllAsync(owned.Ids.Concat(released.Ids)), row => Assert.Equal(AtBoth, row.Handover));
+        Assert.All(await AdoptAllAsync(owned.Ids.Concat(released.Ids)), row => Assert.Equal(AtBoth, row.MayBeAt));
         Assert.Equal(1, await Database.ScalarAsync<long>("SELECT count(*) FROM payments WHERE owner_epoch = -1"));
     }
 
@@ -39,7 +39,7 @@ public sealed class RestoredVerbTests : OwnDatabase
 
         Assert.Equal(0, (await RunAsync([], Third)).ExitCode);
 
-        Assert.All(await AdoptAllAsync(owned.Ids), row => Assert.Equal(AtAllThree, row.Handover));
+        Assert.All(await AdoptAllAsync(owned.Ids), row => Assert.Equal(AtAllThree, row.MayBeAt));
     }
 
     [PostgresFact]
@@ -69,7 +69,7 @@ public sealed class RestoredVerbTests : OwnDatabase
         Assert.Equal(1, (await Database.LedgerState.StateAsync()).Generation);
         Assert.Equal(0, (await RunAsync(["--also", "third"], Third)).ExitCode);
 
-        Assert.All(await AdoptAllAsync(owned.Ids), row => Assert.Equal(AtAllThree, row.Handover));
+        Assert.All(await AdoptAllAsync(owned.Ids), row => Assert.Equal(AtAllThree, row.MayBeAt));
     }
 
     [Fact]

@@ -160,10 +160,15 @@ public sealed class OpsEventsTests : OwnRig
 
         // Each can be shown; their sum is no number.
         await Rig.Database.ExecuteAsync("""
-            INSERT INTO leases (instance, expires_at, read_at, reading)
-            SELECT 'huge ' || n, now() + interval '1 hour', now() + interval '1 hour',
+            WITH huge AS (
+                INSERT INTO leases (instance, processors, used_processors, expires_at)
+                SELECT 'huge ' || n, '', 2, now() + interval '1 hour' FROM generate_series(1, 2) n
+                RETURNING epoch
+            )
+            INSERT INTO instance_readings (epoch, read_at, reading)
+            SELECT huge.epoch, now() + interval '1 hour',
                 jsonb_set(reading::jsonb, '{acceptedPerSecond}', '1.7e308')::text
-            FROM instance_readings, generate_series(1, 2) n WHERE reading LIKE '{"name":"two"%'
+            FROM huge, instance_readings WHERE reading LIKE '{"name":"two"%'
             """);
         await Eventually.HoldsAsync(() => lines.Lines.Count > 0, "it is told");
         // A view without them can be made, and ends no failure.

@@ -156,7 +156,7 @@ public sealed class OverviewBuilderTests
             [false, true], Make(Row("api2", 8, 0.1, unsure)).Processors.Select(processor => processor.Unreadable));
     }
 
-    // An instance of an earlier version says nothing of it.
+    // An instance of another version may say nothing of it.
     [Fact]
     public void A_reading_without_the_mark_of_unreadable_look_ups_is_shown()
     {

@@ -23,7 +23,7 @@ public sealed class JumpingClockTests
         await LedgerCheck.AgreesAsync(system, _ledger, within: TimeSpan.FromSeconds(60));
 
         Assert.Equal(_ledger.Count, _ledger.Acknowledged);
-        var handedOver = await system.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}");
+        var handedOver = await system.Database.CountAsync("payments WHERE may_be_at > 0");
         var epochs = await system.Database.CountAsync("leases WHERE closed_at IS NOT NULL AND epoch <> 0");
         Assert.True(handedOver > 0, "nothing was adopted");
         // Two died, and a jump ended a living one: the one back from -30 s, when both had been steady for a lease. At

@@ -269,8 +269,8 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser)
 
     private static Task ParkAsync(GatewaySystem system, int payments) => system.Database.ExecuteAsync($"""
         INSERT INTO payments
-            (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason, parked_at)
-        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 3, 'default answered 400', '2025-07-15T12:00:00Z'
+            (correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, parked_reason, parked_at)
+        SELECT gen_random_uuid(), 123456, clock_timestamp(), -1, 2, 'default answered 400', '2025-07-15T12:00:00Z'
         FROM generate_series(1, {payments})
         """);
 

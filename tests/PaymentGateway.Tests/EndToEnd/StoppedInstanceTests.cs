@@ -42,7 +42,7 @@ public sealed class StoppedInstanceTests(StoppedInstanceTests.LongHorizonSystem 
         await StopAsync();
         await LedgerCheck.AgreesAsync(System, Ledger);
 
-        Assert.True(await System.Database.CountAsync($"payments WHERE handover > {PaymentStates.Sql.Unsent}") > 0);
+        Assert.True(await System.Database.CountAsync("payments WHERE may_be_at > 0") > 0);
     }
 
     private async Task LoseNothingAsync(Signal signal)

@@ -43,11 +43,7 @@ public sealed class InstanceEpochsTests : OwnDatabase
     [InlineData("the same", "http://default.EXAMPLE:80", null)]
     [InlineData("expired", "http://another.example", "expires_at = now()")]
     [InlineData("stopped", "http://another.example", "closed_at = now()")]
-    [InlineData("of an earlier version", "http://another.example", "default_url = NULL, processors = NULL")]
-    [InlineData(
-        "of version 7, with the same", "http://default.example",
-        $"default_url = '{Default}', fallback_url = '{Fallback}', processors = NULL")]
-    public async Task Beside_an_instance_that_is_the_same_or_gone_or_names_none_an_epoch_begins(
+    public async Task Beside_an_instance_that_is_the_same_or_gone_an_epoch_begins(
         string instance, string url, string? change)
     {
         await OpenAsync(instance);
@@ -89,19 +85,13 @@ public sealed class InstanceEpochsTests : OwnDatabase
 
         var epoch = await stages.Part<InstanceEpochs>().OpenAsync();
 
-        // An earlier version reads default_url.
-        Assert.Equal(Default, await Database.LeaseAsync<string>(epoch, "default_url"));
         Assert.Equal(Both, await Database.LeaseAsync<string>(epoch, "processors"));
     }
 
-    // Both ends of a list of processors that one of the instances does not know.
-    [PostgresTheory]
-    [InlineData("processors = NULL")]
-    [InlineData("processors = processors")]
-    public async Task A_third_processor_is_refused_beside_an_instance_that_does_not_name_it(string change)
+    [PostgresFact]
+    public async Task A_third_processor_is_refused_beside_an_instance_that_does_not_name_it()
     {
         await OpenAsync("running");
-        await Database.ExecuteAsync($"UPDATE leases SET {change} WHERE epoch <> 0");
         await using var stages = Build(
             ("Gateway:Processors:third:BaseUrl", "http://third.example"), ("Gateway:Processors:third:Fee", "0.3"));
 
@@ -110,22 +100,6 @@ public sealed class InstanceEpochsTests : OwnDatabase
         Assert.StartsWith("Gateway__Processors__third__BaseUrl: ", wrong.Message, StringComparison.Ordinal);
         // A misspelt name takes no number.
         Assert.Equal(2, await Database.ScalarAsync<long>("SELECT count(*) FROM processors"));
-    }
-
-    // It supposes that each epoch may have used default.
-    [PostgresTheory]
-    [InlineData("Gateway:Processors:Default:Fee", "0.2")]
-    [InlineData("Gateway:Processors:Default:Enabled", "False")]
-    public async Task Beside_version_7_default_is_enabled_and_the_cheapest(string key, string value)
-    {
-        await OpenAsync("running");
-        await using var stages = Build((key, value));
-        await stages.Part<InstanceEpochs>().OpenAsync();
-        await Database.ExecuteAsync("UPDATE leases SET processors = NULL WHERE epoch <> 0");
-
-        var wrong = await Assert.ThrowsAsync<ConfigurationException>(stages.Part<InstanceEpochs>().OpenAsync);
-
-        Assert.StartsWith("Gateway__Processors__", wrong.Message, StringComparison.Ordinal);
     }
 
     [PostgresFact]
@@ -146,9 +120,6 @@ public sealed class InstanceEpochsTests : OwnDatabase
                 stages.Part<GatewayOptions>().Processors.All.Select(
                     processor => (processor.Processor.Name, (int)processor.Processor.Id)));
         Assert.Equal(3, await Database.ScalarAsync<long>("SELECT count(*) FROM processor_health"));
-        // An earlier version compares with its URLs.
-        Assert.Equal(2, await Database.ScalarAsync<long>(
-            "SELECT count(*) FROM leases WHERE default_url LIKE 'default=% third=%' AND fallback_url = default_url"));
     }
 
     [PostgresFact]
@@ -172,7 +143,7 @@ public sealed class InstanceEpochsTests : OwnDatabase
         [(DefaultKey, Default), (FallbackKey, Fallback), ("Gateway:Leasing:LeaseDuration", "30s"), .. settings]);
 
     private Task<int> OpenAsync(string instance) =>
-        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Both, Both));
+        Database.Leases.OpenAsync(new OpenLeaseArgs(instance, Minute, Both));
 
     // On a thread of its own, so that both are on their way at once.
     private static Task<bool> BeginsAsync(Stages stages) => Task.Run(async () =>

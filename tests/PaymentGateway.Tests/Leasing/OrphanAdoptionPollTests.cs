@@ -42,7 +42,8 @@ public sealed class OrphanAdoptionPollTests : OneInstance
     {
         var (owner, left) = await LeaveAsync(count: 1, close: false);
         // Settled, and so never adopted: the released ones are there from the first look on.
-        await Database.ExecuteAsync($"UPDATE payments SET owner_epoch = 0 WHERE correlation_id <> '{left[0]}'");
+        await Database.ExecuteAsync(
+            $"UPDATE payments SET owner_epoch = 0, may_be_at = 0 WHERE correlation_id <> '{left[0]}'");
         await Adoption.AdoptAllAsync();
         Clock.Advance(TimeSpan.FromMinutes(1));
         await Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, left));

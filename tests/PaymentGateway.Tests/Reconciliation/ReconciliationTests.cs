@@ -23,9 +23,7 @@ public sealed class ReconciliationTests : PlantedGateway
             planted.Agreeing(100);
             parked = planted.Unrecorded(Known.Default);
         });
-        await Rig.Database.ExecuteAsync(
-            "UPDATE payments SET owner_epoch = -1, parked_reason = 'tests', parked_at = now() "
-            + $"WHERE correlation_id = '{parked}'");
+        await Rig.Database.ParkAsync($"correlation_id = '{parked}'");
 
         var report = await Gateway.ReconcileAsync(repair: true);
 
@@ -110,8 +108,8 @@ public sealed class ReconciliationTests : PlantedGateway
         await Rig.Database.ExecuteAsync(
             "UPDATE payments SET accepted_at = accepted_at - interval '2 seconds' "
             + $"WHERE correlation_id = '{waited}'; "
-            + "UPDATE payments SET accepted_at = accepted_at - interval '1 hour', owner_epoch = -1, "
-            + $"parked_reason = 'tests', parked_at = now() WHERE correlation_id = '{parked}'");
+            + $"UPDATE payments SET accepted_at = accepted_at - interval '1 hour', {TestDatabase.Parked} "
+            + $"WHERE correlation_id = '{parked}'");
 
         var report = await Gateway.ReconcileAsync();
 

@@ -94,8 +94,8 @@ public sealed class ProofAfterRestartTests : OwnRig
         await Rig.LedgersReachAsync(byDefault: 1);
 
         await Rig.Database.ExecuteAsync($"""
-            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, handover)
-            VALUES (gen_random_uuid(), 1990, clock_timestamp(), 0, {PaymentStates.Handover(Known.AtBoth)})
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at)
+            VALUES (gen_random_uuid(), 1990, clock_timestamp(), 0, {Known.AtBoth.Bits})
             """);
 
         await PaysUntilAsync(gateway, async () => (await Rig.PostsAsync()).Fallback == 1, "it is charged at fallback");

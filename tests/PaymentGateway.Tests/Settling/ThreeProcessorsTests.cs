@@ -66,7 +66,7 @@ public sealed class ThreeProcessorsTests : OwnRig
         await Eventually.HoldsAsync(async () => (await _third.PaymentsAsync()).Count == 1, "the third has stored it");
         var posts = (await _third.CallsAsync()).Posts;
         await Rig.StopGatewayAsync(before);
-        Assert.Equal((short)0b1111, await Rig.Database.ScalarAsync<short>("SELECT handover FROM payments"));
+        Assert.Equal((short)0b1110, await Rig.Database.ScalarAsync<short>("SELECT may_be_at FROM payments"));
         await Rig.Default.SetFailureAsync(false);
         await _third.ClearFaultsAsync();
 

@@ -189,11 +189,12 @@ internal sealed partial class SimulatedCluster
     private List<Row> ReadRows() => _database.Read(
         """
         SELECT correlation_id, accepted_at, p.correlation_id IS NOT NULL, coalesce(owner_epoch, 0),
-               coalesce(handover, 0::smallint), s.processor, s.amount_cents, s.requested_at
+               may_be_at, s.processor, s.amount_cents, s.requested_at
         FROM payments p FULL JOIN settlements s USING (accepted_at, correlation_id)
         """,
         row => new Row(
-            row.GetGuid(0), row.GetDateTime(1), row.GetBoolean(2), row.GetInt32(3), row.GetInt16(4),
+            row.GetGuid(0), row.GetDateTime(1), row.GetBoolean(2), row.GetInt32(3),
+            row.IsDBNull(4) ? null : row.GetInt16(4),
             row.IsDBNull(5) ? (short)0 : row.GetInt16(5),
             row.IsDBNull(5) ? null : (row.GetInt64(6), row.GetDateTime(7))));
 
@@ -228,7 +229,7 @@ internal sealed partial class SimulatedCluster
 
     /// <summary>A payment in the ledger.</summary>
     private sealed record Row(
-        Guid Id, DateTime AcceptedAt, bool IsStored, int Owner, short Handover, short At,
+        Guid Id, DateTime AcceptedAt, bool IsStored, int Owner, short? MayBeAt, short At,
         (long Cents, DateTime RequestedAt)? Settlement);
 
     private readonly record struct Sum(long Requests, long Cents)

@@ -55,7 +55,7 @@ internal sealed partial class SimulatedCluster
             || cheapest.HealthySince is not { } healthy
             || (Knobs.PollsHealth && Time.Now - healthy < ReportForgotten)
             || Time.Now - _jumpedAt < ReportForgotten
-            || Rows().Find(row => row.Id == id) is not { Handover: 0 } row
+            || Rows().Find(row => row.Id == id) is not { MayBeAt: null } row
             || cheapest.InFlight > 0 || instance.Part<DoubtQueue>().CountAt(cheapest.Processor) >= Knobs.DoubtsMax)
             return;
 
@@ -91,7 +91,7 @@ internal sealed partial class SimulatedCluster
         Living().SelectMany(one => one.Part<UnsettledPayments>().Snapshot()).Any(
             one => one.Id == row.Id && away.Exists(
                 at => one.MayBeAt.Contains(at.Processor)
-                    && (row.Handover > 1 || payment.SentTo.Contains(at.Processor))));
+                    && (row.MayBeAt > 0 || payment.SentTo.Contains(at.Processor))));
 
     private void CheckBounds()
     {

@@ -97,7 +97,7 @@ internal sealed partial class SimulatedCluster
         var moved = after.FindAll(row => was.TryGetValue(row.Id, out var then) && then.Owner != row.Owner);
         if (moved.Count == Knobs.AdoptionPage)
             Marks.Reach("a page of an adoption is full");
-        if (moved.Exists(row => was[row.Id].Handover > 1 && was[row.Id].Owner > 0))
+        if (moved.Exists(row => was[row.Id].MayBeAt > 0 && was[row.Id].Owner > 0))
             Marks.Reach("what was adopted is adopted from its adopter");
         foreach (var row in after.Where(row => row.Settlement is not null && row.Owner > 0
             && was.TryGetValue(row.Id, out var then) && then.Settlement is null

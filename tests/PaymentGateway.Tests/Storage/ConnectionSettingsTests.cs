@@ -33,7 +33,8 @@ public sealed class ConnectionSettingsTests() : OwnDatabase(new LocalTestDatabas
         await using var source = LedgerSetup.DataSource(
             Database.ConnectionString.Replace(Database.Server.Directory, pooler.Host, StringComparison.Ordinal));
         var setup = new SchemaSetup(
-            LedgerSetup.Shared(source, TimeProvider.System), durable: false, NullLogger<SchemaSetup>.Instance);
+            LedgerSetup.Shared(source, TimeProvider.System), Migration.All, durable: false,
+            NullLogger<SchemaSetup>.Instance);
 
         var wrong = await Assert.ThrowsAsync<ConfigurationException>(setup.EnsureAsync);
 

@@ -80,7 +80,7 @@ public sealed class EventStoreTests : OwnDatabase
         await parked.ParkAsync(new ParkArgs(payment.Ids[0], payment.AcceptedAts[0], _owner, "again"));
         Assert.True(await parked.ReplayAsync(payment.Ids[0]));
         Assert.False(await parked.ReplayAsync(payment.Ids[0]));
-        await Database.ExecuteAsync("UPDATE payments SET owner_epoch = -1");
+        await Database.ParkAsync("true");
         Assert.Single(await parked.ReplayPageAsync(PaymentCursor.Start, null, 10));
         await Database.Ledger.RecordAsync(Batches.ToRecord(payment));
 
@@ -184,17 +184,6 @@ public sealed class EventStoreTests : OwnDatabase
         Assert.Empty(await small.ReadAsync());
         var batch = await Database.SettleAsync(_owner, 2);
         Assert.Equal(batch.Ids.Order().Select(Settled), await small.ReadAsync(2));
-    }
-
-    // As tables of an earlier version: what they have is before the first event.
-    [PostgresFact]
-    public async Task Settlements_of_before_the_feed_are_no_events()
-    {
-        await Database.SettleAsync(_owner, 3);
-        await Database.ExecuteAsync("UPDATE settlements SET recorded_by = NULL");
-        var id = (await Database.SettleAsync(_owner, 1)).Ids[0];
-
-        Assert.Equal([Settled(id)], await _reader.ReadAsync(1));
     }
 
     [Theory]

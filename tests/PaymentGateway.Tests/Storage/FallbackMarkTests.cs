@@ -2,9 +2,10 @@ namespace PaymentGateway.Tests.Storage;
 
 public sealed class FallbackMarkTests : OwnDatabase
 {
-    // As the ledger has them: 1 is handed over, 2 and 4 are the processors.
-    private const short AtDefault = 3;
-    private const short AtBoth = 7;
+    // As the ledger has them: 2 and 4 are the processors.
+    private const short Unsent = 0;
+    private const short AtDefault = 2;
+    private const short AtBoth = 6;
 
     private long _renewals;
 
@@ -24,17 +25,7 @@ public sealed class FallbackMarkTests : OwnDatabase
         await Leases.CloseAsync(epoch);
         Assert.Equal(
             Known.AtBoth.Bits,
-            Assert.Single(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch).MayHaveUsed);
-    }
-
-    [PostgresFact]
-    public async Task An_epoch_without_a_value_for_the_mark_counts_as_one_that_used_fallback()
-    {
-        // As an instance of an earlier version begins one.
-        var epoch = await Database.ScalarAsync<int>(
-            "INSERT INTO leases (instance, expires_at) VALUES ('earlier', now()) RETURNING epoch");
-
-        Assert.True(await IsMarkedAsync(epoch));
+            Assert.Single(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch).UsedProcessors);
     }
 
     // Owners one after another, each of which dies, or stops cleanly with its payments unsent or in doubt; + has used
@@ -45,11 +36,11 @@ public sealed class FallbackMarkTests : OwnDatabase
     [InlineData("dies+ dies", AtBoth, AtDefault)]
     [InlineData("dies dies+", AtBoth, AtBoth)]
     [InlineData("unsent dies", AtDefault, AtDefault)]
-    [InlineData("unsent", PaymentStates.Unsent, PaymentStates.Unsent)]
-    [InlineData("unsent+", PaymentStates.Unsent, PaymentStates.Unsent)]
-    [InlineData("doubt", AtDefault, PaymentStates.Unsent)]
-    [InlineData("doubt+", AtBoth, PaymentStates.Unsent)]
-    [InlineData("dies+ doubt", AtBoth, PaymentStates.Unsent)]
+    [InlineData("unsent", Unsent, Unsent)]
+    [InlineData("unsent+", Unsent, Unsent)]
+    [InlineData("doubt", AtDefault, Unsent)]
+    [InlineData("doubt+", AtBoth, Unsent)]
+    [InlineData("dies+ doubt", AtBoth, Unsent)]
     [InlineData("doubt dies", AtDefault, AtDefault)]
     public async Task Payments_change_hands_with_the_doubt_that_any_of_their_owners_may_have_left(
         string owners, short first, short own)
@@ -74,8 +65,8 @@ public sealed class FallbackMarkTests : OwnDatabase
         }
 
         Assert.All(adopted, row => Assert.Equal(owner, row.OwnerEpoch));
-        Assert.Equal(first, adopted.Single(row => row.CorrelationId == passed).Handover);
-        Assert.Equal(own, adopted.Single(row => row.CorrelationId == last).Handover);
+        Assert.Equal(first, adopted.Single(row => row.CorrelationId == passed).MayBeAt);
+        Assert.Equal(own, adopted.Single(row => row.CorrelationId == last).MayBeAt);
     }
 
     // The mark has to outlive a crash that follows at once.
@@ -107,5 +98,5 @@ public sealed class FallbackMarkTests : OwnDatabase
     private async Task<bool> RenewAsync(int epoch, bool usesFallback) =>
         (await Leases.RenewAsync(Batches.Renewal(epoch, ++_renewals, usesFallback))).Renewed;
 
-    private Task<bool> IsMarkedAsync(int epoch) => Database.LeaseAsync<bool>(epoch, "may_have_used & 4 <> 0");
+    private Task<bool> IsMarkedAsync(int epoch) => Database.LeaseAsync<bool>(epoch, "used_processors & 4 <> 0");
 }

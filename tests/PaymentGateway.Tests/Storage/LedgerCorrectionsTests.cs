@@ -75,8 +75,8 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         var adopter = await Database.OpenEpochAsync();
         var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
         Assert.Equal(
-            expected ? [(_stored.Ids[5], (short)(Known.AtBoth.Bits | PaymentStates.Unsent))] : [],
-            adopted.Select(row => (row.CorrelationId, row.Handover)));
+            expected ? [(_stored.Ids[5], Known.AtBoth.Bits)] : [],
+            adopted.Select(row => (row.CorrelationId, row.MayBeAt!.Value)));
     }
 
     [PostgresFact]

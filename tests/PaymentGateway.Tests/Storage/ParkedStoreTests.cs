@@ -62,7 +62,7 @@ public sealed class ParkedStoreTests : OwnDatabase
         var adopter = await Database.OpenEpochAsync();
         var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
         Assert.Equal(
-            (batch.Ids[0], Known.AtBoth), (adopted.CorrelationId, PaymentStates.MayBeAt(adopted.Handover)));
+            (batch.Ids[0], Known.AtBoth), (adopted.CorrelationId, new ProcessorSet(adopted.MayBeAt!.Value)));
     }
 
     [PostgresFact]
@@ -71,13 +71,13 @@ public sealed class ParkedStoreTests : OwnDatabase
         var (epoch, batch) = await StoreAsync();
         await Parked.ParkAsync(new ParkArgs(
             batch.Ids[0], batch.AcceptedAts[0], epoch, "fallback answered 400", 1,
-            PaymentStates.Handover(ProcessorSet.Of(Known.Fallback))));
+            ProcessorSet.Of(Known.Fallback).Bits));
 
         Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
 
         var adopter = await Database.OpenEpochAsync();
         var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
-        Assert.Equal(ProcessorSet.Of(Known.Fallback), PaymentStates.MayBeAt(adopted.Handover));
+        Assert.Equal(ProcessorSet.Of(Known.Fallback), new ProcessorSet(adopted.MayBeAt!.Value));
     }
 
     [PostgresFact]
@@ -121,7 +121,7 @@ public sealed class ParkedStoreTests : OwnDatabase
         Assert.All(await ReasonsAsync(), reason => Assert.Equal("rare", reason));
         var adopter = await Database.OpenEpochAsync();
         var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100));
-        Assert.Equal(20, adopted.Count(row => PaymentStates.MayBeAt(row.Handover) == Known.AtBoth));
+        Assert.Equal(20, adopted.Count(row => row.MayBeAt == Known.AtBoth.Bits));
         Assert.Equal(5, (await Parked.ReplayPageAsync(PaymentCursor.Start, null, 100)).Count);
     }
 

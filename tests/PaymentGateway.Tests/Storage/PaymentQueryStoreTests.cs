@@ -92,9 +92,11 @@ public sealed class PaymentQueryStoreTests : OwnDatabase
             FROM generate_series(1, 400) AS n;
             UPDATE filled SET state = 'settled' WHERE owner = {adopted}
                OR (owner = {marked} AND at < timestamptz '{Batches.Noon:O}' + interval '50 us');
-            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, parked_reason)
+            INSERT INTO payments (
+                correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, parked_at, parked_reason)
             SELECT id, 1990, at, CASE state WHEN 'parked' THEN -1 ELSE owner END,
-                   CASE state WHEN 'parked' THEN 'because' END FROM filled;
+                   CASE WHEN state = 'parked' OR owner = 0 THEN 0 END,
+                   CASE state WHEN 'parked' THEN at END, CASE state WHEN 'parked' THEN 'because' END FROM filled;
             INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)
             SELECT id, at, 1, 1990, at FROM filled WHERE state = 'settled';
             -- A settled one that was in doubt is settled, and one of another acceptance says nothing.

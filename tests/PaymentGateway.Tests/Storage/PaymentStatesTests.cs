@@ -2,16 +2,100 @@ using System.Reflection;
 
 namespace PaymentGateway.Tests.Storage;
 
-public sealed class PaymentStatesTests
+/// <summary>The states of a row: as they come about, and that no row can be stored in another one.</summary>
+public sealed class PaymentStatesTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
+    private const string Payment = "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch";
+    private const string Values = "VALUES (gen_random_uuid(), 1990, now()";
+    private const string Lease = "INSERT INTO leases (instance, processors, expires_at, used_processors";
+    private const string Event =
+        "INSERT INTO payment_events (recorded_by, correlation_id, amount_cents, accepted_at, kind";
+    private const string OfEvent = "VALUES ('1', gen_random_uuid(), 1990, now()";
+
+    // Each has the constraint that refuses it.
+    private static readonly (string Constraint, string Row)[] Impossible =
+    [
+        ("as_accepted_only_while_owned", $"{Payment}) {Values}, 0)"),
+        ("as_accepted_only_while_owned", $"{Payment}, parked_at, parked_reason) {Values}, -1, now(), 'tests')"),
+        ("parked_if_and_only_if_reason_and_time", $"{Payment}, may_be_at) {Values}, -1, 0)"),
+        ("parked_if_and_only_if_reason_and_time", $"{Payment}, may_be_at, parked_at) {Values}, -1, 0, now())"),
+        ("parked_if_and_only_if_reason_and_time", $"{Payment}, may_be_at, parked_reason) {Values}, -1, 0, 'tests')"),
+        ("parked_if_and_only_if_reason_and_time", $"{Payment}, parked_at) {Values}, 1, now())"),
+        ("parked_if_and_only_if_reason_and_time", $"{Payment}, may_be_at, parked_reason) {Values}, 0, 0, 'tests')"),
+        ("held_by_a_processor", $"{Payment}, held_by) {Values}, 1, 0)"),
+        ("held_by_a_processor", $"{Payment}, held_by) {Values}, 1, 15)"),
+        ("adopted_after_its_close", $"{Lease}, adopted_at) VALUES ('tests', '', now(), 2, now())"),
+        ("all_but_epoch_0_may_charge", $"{Lease}) VALUES ('tests', '', now(), 0)"),
+        ("all_but_epoch_0_may_charge", "UPDATE leases SET used_processors = 2 WHERE epoch = 0"),
+        ("epoch_0_is_closed", "UPDATE leases SET closed_at = NULL WHERE epoch = 0"),
+        ("epoch_0_is_closed", "UPDATE leases SET adopted_at = now() WHERE epoch = 0"),
+        (
+            "charged_by_a_processor",
+            "INSERT INTO settlements (correlation_id, amount_cents, accepted_at, requested_at, processor) "
+            + $"{Values}, now(), 0)"),
+        (
+            "width_is_a_bucket",
+            "INSERT INTO settlement_totals (width_seconds, bucket, processor, epoch, requests, amount_cents) "
+            + "VALUES (60, now(), 1, 1, 1, 1)"),
+        ("content_of_its_kind", $"{Event}) {OfEvent}, 'parked')"),
+        ("content_of_its_kind", $"{Event}, reason) {OfEvent}, 'replayed', 'tests')"),
+        ("content_of_its_kind", $"{Event}, processor) {OfEvent}, 'settled', 1)"),
+        ("content_of_its_kind", $"{Event}, requested_at) {OfEvent}, 'corrected', now())"),
+        ("content_of_its_kind", $"{Event}) {OfEvent}, 'lost')"),
+        ("failing_if_and_only_if_failure_and_time", "INSERT INTO webhooks (name, failures) VALUES ('tests', 1)"),
+        ("failing_if_and_only_if_failure_and_time", "INSERT INTO webhooks (name, failure) VALUES ('tests', 'tests')"),
+        ("id_has_a_bit", "INSERT INTO processors (id, name) VALUES (15, 'tests')"),
+        ("one_row", "INSERT INTO ledger (id, server) VALUES (2, 1)"),
+        ("one_row", "INSERT INTO ledger_intact (id) VALUES (2)"),
+    ];
+
     [Fact]
-    public void Each_state_is_in_statements_as_it_is_in_code()
+    public void Each_owner_is_in_statements_as_it_is_in_code()
     {
         var inStatements = ValuesOf(typeof(PaymentStates.Sql));
 
         Assert.NotEmpty(inStatements);
         Assert.Equal(ValuesOf(typeof(PaymentStates)), inStatements);
     }
+
+    [PostgresFact]
+    public async Task A_payment_is_accepted_adopted_released_and_parked()
+    {
+        var (owner, adopter) = (await database.OpenEpochAsync(), await database.OpenEpochAsync());
+        var id = (await database.StoreAsync(owner, 1)).Ids[0];
+        await IsAsync("accepted");
+
+        await database.Leases.CloseAsync(owner);
+        await database.Leases.AdoptAsync(new AdoptArgs(owner, adopter, Batches.Earliest, 100));
+        await IsAsync("adopted");
+        await database.Leases.ReleaseAsync(new ReleaseArgs(adopter, Batches.Earliest, []));
+        await IsAsync("released");
+        await database.ParkAsync($"correlation_id = '{id}'");
+        await IsAsync("parked");
+
+        async Task IsAsync(string state) => Assert.Equal(state, await database.ScalarAsync<string>(
+            $"SELECT payment_state(owner_epoch, may_be_at) FROM payments WHERE correlation_id = '{id}'"));
+    }
+
+    [PostgresFact]
+    public async Task An_impossible_row_cannot_be_stored()
+    {
+        foreach (var (constraint, row) in Impossible)
+        {
+            var refused = await Assert.ThrowsAsync<PostgresException>(() => database.ExecuteAsync(row));
+            Assert.Equal(
+                (PostgresErrorCodes.CheckViolation, constraint, row),
+                (refused.SqlState, refused.ConstraintName, row));
+        }
+    }
+
+    [PostgresFact]
+    public async Task Each_constraint_has_a_row_that_it_refuses() => Assert.Equal(
+        Impossible.Select(one => one.Constraint).Distinct().Order(),
+        (await database.ScalarAsync<string[]>("""
+            SELECT array_agg(DISTINCT conname) FROM pg_constraint
+            WHERE contype = 'c' AND connamespace = current_schema()::regnamespace
+            """)).Order());
 
     private static Dictionary<string, string?> ValuesOf(Type states) =>
         states.GetFields(BindingFlags.Public | BindingFlags.Static).ToDictionary(

@@ -22,7 +22,7 @@ public sealed class ReconciliationStoreTests(TestDatabase database) : IClassFixt
     // By a clock that was set back a charge may be older than every acceptance.
     [PostgresTheory]
     [InlineData("accepted_at = '2025-07-15 11:00Z'", "")]
-    [InlineData("accepted_at = '2025-07-15 11:00Z', owner_epoch = -1", "")]
+    [InlineData($"accepted_at = '2025-07-15 11:00Z', {TestDatabase.Parked}", "")]
     [InlineData("accepted_at = '2025-07-15 12:30Z'", "accepted_at = '2025-07-15 11:00Z'")]
     [InlineData("accepted_at = '2025-07-15 12:30Z'", "requested_at = '2025-07-15 11:00Z'")]
     public async Task The_oldest_is_what_was_first_accepted_or_charged(string payment, string settlement)

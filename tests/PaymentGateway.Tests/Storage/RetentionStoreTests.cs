@@ -28,8 +28,7 @@ public sealed class RetentionStoreTests : OwnDatabase
         await SettleAsync(epoch, Many, Old);
         var unsettled = await Database.StoreAsync(epoch, 2, Old);
         var parked = await SettleAsync(epoch, 1, Old);
-        await Database.ExecuteAsync(
-            $"UPDATE payments SET owner_epoch = -1 WHERE correlation_id = '{parked.Ids[0]}'");
+        await Database.ParkAsync($"correlation_id = '{parked.Ids[0]}'");
         // Accepted long ago, and charged only now.
         var late = await Database.StoreAsync(epoch, 1, Old);
         await Database.Ledger.RecordAsync(Batches.ToRecord(late, requestedAt: DateTime.UtcNow));
@@ -93,8 +92,8 @@ public sealed class RetentionStoreTests : OwnDatabase
 
     // As a correction does it, the payment first; whoever holds that has its settlement to itself.
     [PostgresTheory]
-    [InlineData("handover = 2", "DELETE FROM settlements")]
-    [InlineData("owner_epoch = -1", "UPDATE settlements SET attempts = 9")]
+    [InlineData("may_be_at = 6", "DELETE FROM settlements")]
+    [InlineData(TestDatabase.Parked, "UPDATE settlements SET attempts = 9")]
     public async Task A_payment_that_is_put_back_or_parked_at_that_moment_stays(string change, string then)
     {
         var batch = await SettleAsync(await Database.OpenEpochAsync(), Many, Old);
@@ -158,7 +157,8 @@ public sealed class RetentionStoreTests : OwnDatabase
     [PostgresTheory]
     [InlineData("SELECT FROM ledger FOR UPDATE", "SELECT 1")]
     [InlineData(
-        "UPDATE payments SET owner_epoch = 0 WHERE correlation_id = '{0}'", "UPDATE payments SET owner_epoch = 0")]
+        "UPDATE payments SET owner_epoch = 0, may_be_at = 0 WHERE correlation_id = '{0}'",
+        "UPDATE payments SET owner_epoch = 0, may_be_at = 0")]
     public async Task A_removal_gives_way_to_another_one_and_to_an_adoption_that_holds_one_of_its_payments(
         string held, string then)
     {
@@ -287,9 +287,7 @@ public sealed class RetentionStoreTests : OwnDatabase
         Assert.Equal(2, await RemoveAllAsync(page: 500));
         await SettleAsync(epoch, 3, Old);
         // One that stays is passed by.
-        await Database.ExecuteAsync(
-            "UPDATE payments SET owner_epoch = -1 WHERE correlation_id = (SELECT min(correlation_id::text)::uuid "
-            + "FROM settlements)");
+        await Database.ParkAsync("correlation_id = (SELECT min(correlation_id::text)::uuid FROM settlements)");
 
         Assert.Equal(0, await RemoveAllAsync(page: 1));
         await AnHourLaterAsync();

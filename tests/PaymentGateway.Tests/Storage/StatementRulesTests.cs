@@ -46,7 +46,7 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
                 part => part.Changes(Distributed.Keys)
                     && Choice.Matches(part.Own).Any(choice => part.In(choice.Value).Any(
                         one => one.All.Any(inner => inner.IsQuery))), [],
-                "UPDATE payments SET handover = CASE WHEN @A THEN (SELECT may_have_used FROM leases) ELSE 1 END"),
+                "UPDATE payments SET may_be_at = CASE WHEN @A THEN (SELECT used_processors FROM leases) ELSE 1 END"),
             ["A page in a lateral query is of tables of one server"] = (
                 part => Lateral.Matches(part.Own).Any(lateral => part.In(lateral.Value).Any(
                     page => Page.IsMatch(page.Own) && page.All.Any(one => one.UsesAny(Distributed.Keys)))),
@@ -91,7 +91,6 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
         Assert.Equal(exceptions, Statements.Where(one => one.Sql.All.Any(isBrokenBy)).Select(one => one.Name).Order());
     }
 
-    // The column's default is a transaction of one server, and would be that of a worker's.
     [Fact]
     public void Every_INSERT_of_an_event_names_its_position()
     {

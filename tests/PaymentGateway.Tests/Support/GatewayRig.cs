@@ -58,10 +58,12 @@ internal sealed class GatewayRig : IAsyncDisposable
     public async Task<long> CountStoredAsync() =>
         await Database.ScalarAsync<long>("SELECT count(*) FROM payments");
 
-    /// <summary>Parks payments that <c>default</c> rejected: 3 says that no other processor may have them.</summary>
+    /// <summary>Parks payments that <c>default</c> rejected: no other processor may have them.</summary>
     public Task ParkAsync(int payments, string reason) => Database.ExecuteAsync($"""
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, handover, parked_reason)
-        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, 3, '{reason}' FROM generate_series(1, {payments})
+        INSERT INTO payments
+            (correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, parked_at, parked_reason)
+        SELECT gen_random_uuid(), 1990, clock_timestamp(), -1, {Known.AtDefault.Bits}, now(), '{reason}'
+        FROM generate_series(1, {payments})
         """);
 
     /// <summary>

@@ -84,8 +84,8 @@ internal sealed class PlantedLedgers(DateTime from, TimeSpan apart)
     {
         await using var connection = await Statements.OpenAsync(connectionString);
         var epoch = await connection.ScalarAsync<int>(
-            "INSERT INTO leases (instance, expires_at, closed_at, adopted_at) "
-            + "VALUES ('planted', '-infinity', now(), now()) RETURNING epoch");
+            "INSERT INTO leases (instance, processors, used_processors, expires_at, closed_at, adopted_at) "
+            + "VALUES ('planted', '', 6, '-infinity', now(), now()) RETURNING epoch");
         await connection.ExecuteAsync(
             """
             INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)

@@ -140,7 +140,8 @@ public sealed class PostgresServer : IAsyncDisposable
         // Without connections at the end, because PostgreSQL copies no database that has some.
         await using var source = LedgerSetup.DataSource(ConnectionString("tables"));
         await new SchemaSetup(
-            LedgerSetup.Shared(source, TimeProvider.System), durable: false, NullLogger<SchemaSetup>.Instance)
+            LedgerSetup.Shared(source, TimeProvider.System), Migration.All, durable: false,
+            NullLogger<SchemaSetup>.Instance)
             .EnsureAsync();
     }
 

@@ -12,6 +12,9 @@ internal sealed class Stages : IAsyncDisposable
     private readonly InstanceLock _instance;
     private readonly List<BackgroundService> _started = [];
 
+    /// <summary>The processors of stages, as a lease names them.</summary>
+    public const string Processors = "default=http://127.0.0.1:9/ fallback=http://127.0.0.2:9/";
+
     private Stages(ServiceProvider services, InstanceLock instance, TimeProvider clock) =>
         (_services, _instance, Clock) = (services, instance, clock);
 

@@ -32,7 +32,8 @@ public class TestDatabase : IAsyncLifetime
 
     internal BatchConnections Connections { get; private set; } = null!;
 
-    internal SchemaSetup Schema(bool durable = false) => new(Shared, durable, NullLogger<SchemaSetup>.Instance);
+    internal SchemaSetup Schema(bool durable = false, params Migration[] later) =>
+        new(Shared, [.. Migration.All, .. later], durable, NullLogger<SchemaSetup>.Instance);
 
     internal LedgerStateStore LedgerState => new(Shared);
 
@@ -106,7 +107,12 @@ public class TestDatabase : IAsyncLifetime
         what);
 
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
-        Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5)));
+        Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5), Stages.Processors));
+
+    /// <summary>What an UPDATE of payments sets to park them.</summary>
+    public const string Parked = "owner_epoch = -1, may_be_at = 0, parked_at = now(), parked_reason = 'tests'";
+
+    public Task ParkAsync(string where) => ExecuteAsync($"UPDATE payments SET {Parked} WHERE {where}");
 
     public Task<T> LeaseAsync<T>(int epoch, string column) =>
         ScalarAsync<T>($"SELECT {column} FROM leases WHERE epoch = {epoch}");
