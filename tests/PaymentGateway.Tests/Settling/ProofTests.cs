@@ -82,6 +82,52 @@ public sealed class ProofTests : OneWorker
         Assert.Equal(result, $"{(await Stages.Default.Client.LookUpAsync(Guid.NewGuid())).Result}");
     }
 
+    // A cache answers by what it kept, whatever the processor has stored since.
+    [PostgresFact]
+    public async Task A_404_of_a_cache_is_no_answer()
+    {
+        await StartOddAsync();
+        _odd.NotFoundHeaders["Age"] = "7";
+
+        Assert.Equal("Unreadable", $"{(await Stages.Default.Client.LookUpAsync(Guid.NewGuid())).Result}");
+    }
+
+    // A replay goes to the processor that rejected it, and is rejected again. Fallback has nothing to do with that.
+    [PostgresFact]
+    public async Task A_payment_that_its_processor_rejects_again_is_parked_after_the_horizon_and_goes_nowhere_else()
+    {
+        await StartOddAsync();
+        var payment = NewDoubt();
+        _odd.Rejects = id => id == payment.Id;
+        Stages.Add(payment);
+
+        await Clock.AdvancesUntilAsync(() => payment.Phase == PaymentPhase.Parked, Step, "it is parked");
+
+        Assert.Equal((1, 0), (_odd.Posts, (await Rig.PostsAsync()).Fallback));
+        Assert.InRange(Clock.GetElapsedTime(payment.DoubtSince), Stages.Default.Horizon, TimeSpan.MaxValue);
+    }
+
+    [PostgresFact]
+    public async Task A_pause_that_default_asks_for_delays_no_look_up_at_fallback()
+    {
+        await StartOddAsync();
+        (_odd.NotFoundHeaders["Retry-After"], _odd.NotFound) = ("300", "<html>");
+        var payment = NewPayment();
+        payment.Adopt(Known.AtBoth, Clock.GetTimestamp());
+        Stages.Open.Add(payment);
+        Stages.Doubts.Add(payment);
+        await PassAsync(TimeSpan.FromSeconds(1));
+        var lookUps = _odd.LookUps;
+
+        await Rig.Fallback.PlantAsync([new ProcessorPayment(payment.Id, payment.Amount, Batches.Noon)]);
+
+        var until = Clock.GetUtcNow() + TimeSpan.FromMinutes(1);
+        await Clock.AdvancesUntilAsync(
+            () => Stages.Outcomes.Count > 0 || Clock.GetUtcNow() > until, Step, "it is settled, or a minute has passed");
+        Assert.Equal(Known.Fallback.Name, Assert.Single(await TakeOutcomesAsync(1)).Processor.Name);
+        Assert.Equal(lookUps, _odd.LookUps);
+    }
+
     [PostgresFact]
     public async Task A_404_beside_a_known_payment_that_is_found_releases_the_payment_past_the_horizon()
     {

@@ -80,6 +80,22 @@ public sealed class ParkedStoreTests : OwnDatabase
         Assert.Equal(ProcessorSet.Of(Known.Fallback), new ProcessorSet(adopted.MayBeAt!.Value));
     }
 
+    // The lost ledger may have replayed it, and another processor may have charged it then.
+    [PostgresFact]
+    public async Task After_a_restore_a_parked_payment_that_a_processor_rejected_may_be_anywhere()
+    {
+        var (epoch, batch) = await StoreAsync();
+        await Parked.ParkAsync(new ParkArgs(
+            batch.Ids[0], batch.AcceptedAts[0], epoch, "default answered 400", 1, Known.AtDefault.Bits));
+
+        await Database.Leases.DoubtAllAsync([Known.Default.Name, Known.Fallback.Name]);
+        Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
+
+        var adopter = await Database.OpenEpochAsync();
+        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
+        Assert.Equal(Known.AtBoth, new ProcessorSet(adopted.MayBeAt!.Value));
+    }
+
     [PostgresFact]
     public async Task Replayed_pages_follow_each_other_without_a_gap_in_the_order_of_acceptance()
     {

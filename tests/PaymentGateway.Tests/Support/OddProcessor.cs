@@ -31,6 +31,12 @@ internal sealed class OddProcessor : IAsyncDisposable
     /// <summary>True: a 404 answers the look-up, whatever is stored.</summary>
     public volatile Predicate<Guid> Hides = _ => false;
 
+    /// <summary>True: the charge is answered by 400, and nothing is stored.</summary>
+    public volatile Predicate<Guid> Rejects = _ => false;
+
+    /// <summary>The headers of each 404.</summary>
+    public ConcurrentDictionary<string, string> NotFoundHeaders { get; } = new();
+
     /// <summary>The body of each 404.</summary>
     public volatile string NotFound = "";
 
@@ -69,6 +75,10 @@ internal sealed class OddProcessor : IAsyncDisposable
         if (IsFailing)
         {
             context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+        }
+        else if (Rejects(id))
+        {
+            context.Response.StatusCode = StatusCodes.Status400BadRequest;
         }
         else if (LosesCharge(id))
         {
@@ -109,6 +119,8 @@ internal sealed class OddProcessor : IAsyncDisposable
     private Task AnswerNotFoundAsync(HttpContext context)
     {
         context.Response.StatusCode = StatusCodes.Status404NotFound;
+        foreach (var (name, value) in NotFoundHeaders)
+            context.Response.Headers[name] = value;
         return context.Response.WriteAsync(NotFound);
     }
 }
