@@ -313,10 +313,10 @@ internal sealed partial class SimulatedCluster : IDisposable
         foreach (var processor in Processors)
             processor.Heal();
 
-        // One processor may be out of order for good.
-        if (!_hasLost && Processors.Length > 1 && _random.Next(3) == 0 && IsKnownAt(Processors[0].Processor))
-            Processors[0].Set(
-                Called.Charge, null, _random.Next(2) == 0 ? Fault.Fails : Fault.Garbles, TimeSpan.Zero);
+        // One processor may be out of order for good, where no payment can be in doubt.
+        var isAway = !_hasLost && Processors.Length > 1 && _random.Next(3) == 0 && Unsettled().Count == 0;
+        if (isAway)
+            Processors[0].Set(Called.Charge, null, Fault.Fails, TimeSpan.Zero);
 
         foreach (var instance in Living().ToList())
         {
@@ -326,6 +326,8 @@ internal sealed partial class SimulatedCluster : IDisposable
 
         if (!Living().Any(one => !one.IsStopping))
             Do(new Step(Verb.Start, 0));
+        if (isAway)
+            PayAtEach();
         var (until, polledSince) = (Time.Now + HealedWithin, _jumpedAt);
         while (Unsettled().Count > 0 || Unanswered().Count > 0 || _held is not null || _delayed is not null
                || Processors.Any(one => one.InFlight > 0 || (Knobs.PollsHealth && one.PolledAt < polledSince)))
