@@ -22,8 +22,10 @@ public sealed class RetentionTests
             SELECT seconds, date_bin(seconds * interval '1 s', requested_at, 'epoch'), 1, 1, count(*), 1990 * count(*)
             FROM settled, (VALUES (5), (3600)) AS widths (seconds) GROUP BY 1, 2
         )
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-        SELECT gen_random_uuid(), 1990, now() - interval '40 days', owner
+        INSERT INTO payments
+            (correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, parked_at, parked_reason)
+        SELECT gen_random_uuid(), 1990, now() - interval '40 days', owner, CASE owner WHEN -1 THEN 0 END,
+               CASE owner WHEN -1 THEN now() END, CASE owner WHEN -1 THEN 'tests' END
         FROM (SELECT max(epoch) AS owner FROM leases UNION ALL SELECT -1) AS owners
         """;
 

@@ -154,8 +154,8 @@ public sealed class ReconciliationRepairTests : PlantedGateway
     {
         await PlantAsync(20, planted => planted.Absent(Known.Default));
         await Rig.Database.ExecuteAsync(
-            "UPDATE leases SET closed_at = NULL, low_water_mark = '-infinity', expires_at = 'infinity' "
-            + "WHERE instance = 'planted'");
+            "UPDATE leases SET closed_at = NULL, adopted_at = NULL, low_water_mark = '-infinity', "
+            + "expires_at = 'infinity' WHERE instance = 'planted'");
 
         AssertLeft(
             await Gateway.ReconcileAsync(repair: true), "absent", "its instance has older payments unsettled");

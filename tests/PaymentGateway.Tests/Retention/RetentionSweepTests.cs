@@ -14,8 +14,9 @@ public sealed class RetentionSweepTests : OwnRig
         """;
 
     private const string Parked = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-        VALUES (gen_random_uuid(), 1990, now() - interval '40 days', -1)
+        INSERT INTO payments
+            (correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, parked_at, parked_reason)
+        VALUES (gen_random_uuid(), 1990, now() - interval '40 days', -1, 0, now(), 'tests')
         """;
 
     [PostgresFact]

@@ -81,8 +81,8 @@ public sealed class FailoverCluster : IAsyncDisposable
     {
         await using var connection = await OpenAsync(node);
         await connection.ExecuteAsync(
-            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch) "
-            + $"VALUES ('{id}', 1, now(), 0)");
+            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at) "
+            + $"VALUES ('{id}', 1, now(), 0, 0)");
     }
 
     /// <summary>Outcomes wait at this node, on open connections, until the lock is disposed.</summary>
