@@ -27,7 +27,10 @@ namespace PaymentGateway.Settling;
 /// may last have been sent, so that nothing can be stored later. Second, a payment K is known to be stored there whose
 /// charge was sent after that horizon. Third, the look-up of K finds it, just before and just after the look-up of the
 /// payment (<see cref="KnownPayments"/>): the copy that answers has K, so it has everything that was stored before K.
-/// Without such a K the payment waits for the next payment that is settled there.
+/// Without such a K the payment waits for the next payment that is settled there. After a second horizon without one,
+/// which is a quiet time, an older K is taken where several processors may have the payment and this one takes charges:
+/// nothing else would ever end the doubt. Only a replica that stopped following, while its processor is idle and well,
+/// could deceive that; in an outage no older K is taken, because the circuit is open.
 /// </para>
 /// <para>
 /// <i>When it is charged again.</i> While a single processor may have the payment, the same charge is sent there again:
@@ -38,8 +41,8 @@ namespace PaymentGateway.Settling;
 /// <para>
 /// <i>An example.</i> An instance that has used default and fallback is killed with a thousand payments that it had not
 /// sent. Its adopter cannot know that, so they are in doubt at both. After the horizon default settles a new payment, by
-/// which the thousand are proven absent there. Fallback settles nothing, so one of the thousand is charged there; it is
-/// the K of fallback. The other 999 are proven absent there, too, and go to default.
+/// which the thousand are proven absent there. Fallback settles nothing, so after a second horizon one of the thousand
+/// is charged there; it is the K of fallback. The other 999 are proven absent there, too, and go to default.
 /// </para>
 /// <para>
 /// <i>After a 422</i> no 404 and no horizon count any more, because the processor itself has said that it has the
@@ -51,7 +54,7 @@ namespace PaymentGateway.Settling;
 /// </remarks>
 internal sealed partial class DoubtResolver(
     DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, DoubtStore store,
-    DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
+    SettlementLedger ledger, DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
     : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
@@ -61,7 +64,7 @@ internal sealed partial class DoubtResolver(
     private static readonly TimeSpan PermitWithin = TimeSpan.FromSeconds(1);
 
     private readonly Dictionary<ProcessorLane, KnownPayments> _known = lanes.All.ToDictionary(
-        lane => lane, lane => new KnownPayments(lane, clock));
+        lane => lane, lane => new KnownPayments(lane, ledger, clock));
 
     private readonly ResolvingWait _wait = new();
     private CancellationToken _stopping;
@@ -146,10 +149,13 @@ internal sealed partial class DoubtResolver(
         if (absent.Count == 0)
             return ResolvingStep.Again("no look-up has an answer");
 
+        // A second horizon without a proof: nothing else is settled there.
+        var isQuiet = clock.GetElapsedTime(horizonEnd) >= lanes.HorizonOf(payment.MayBeAt);
         if (isPastHorizon)
         {
             var proofs = await Task.WhenAll(absent.ConvertAll(async answer => new Answer(
-                answer.Lane, await _known[answer.Lane].ProveAbsenceAsync(payment, horizonEnd, _stopping))));
+                answer.Lane, await _known[answer.Lane].ProveAbsenceAsync(
+                    payment, horizonEnd, isQuiet && TakesOlder(answer.Lane), _stopping))));
             if (Array.Find(proofs, IsFound) is { Lane: not null } late)
                 return Found(payment, late.Lane, late.Outcome);
 
@@ -170,8 +176,7 @@ internal sealed partial class DoubtResolver(
         // Each such charge restarts the horizon. So those before it end after one horizon, and one past it waits for
         // another one, in which a settlement there may prove more: otherwise a processor that breaks each of them would
         // keep the payment in doubt for ever.
-        var isAlone = clock.GetElapsedTime(horizonEnd) >= lanes.HorizonOf(payment.MayBeAt);
-        if (only is not null && !payment.IsRejected && (isAlone ? only.TryBeginRepeatAlone()
+        if (only is not null && !payment.IsRejected && (isQuiet ? only.TryBeginRepeatAlone()
             : !isPastHorizon && clock.GetElapsedTime(began) < lanes.HorizonOf(payment.MayBeAt)))
             try
             {
@@ -179,12 +184,16 @@ internal sealed partial class DoubtResolver(
             }
             finally
             {
-                if (isAlone)
+                if (isQuiet)
                     only.EndRepeatAlone();
             }
 
         return ResolvingStep.Again(isPastHorizon
             ? "404, and no look-up finds a payment that was settled there since" : "404 before the horizon");
+
+        // A single processor that takes charges is charged again instead, which needs no proof.
+        bool TakesOlder(ProcessorLane lane) => (!payment.MayBeAt.IsSingle || !lane.IsEnabled)
+            && lane.Health.Read().Availability == Availability.Usable;
 
         bool IsOfPayment(Answer answer) => payment.MayBeAt.Contains(answer.Lane.Processor);
     }

@@ -72,6 +72,21 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         ) AS parts GROUP BY parts.processor
         """;
 
+    // By the totals, because the settlements of a processor that is rarely used lie far apart.
+    private const string KnownSql = """
+        WITH newest AS (
+            SELECT max(bucket) AS bucket FROM settlement_totals
+            WHERE width_seconds = 5 AND processor = @Processor AND requests > 0 AND bucket <= @Before
+              AND bucket >= (SELECT max(bucket) FROM settlement_totals
+                             WHERE width_seconds = 3600 AND processor = @Processor AND requests > 0
+                               AND bucket <= @Before)
+        )
+        SELECT correlation_id FROM settlements
+        WHERE requested_at >= (SELECT bucket FROM newest) AND requested_at <= @Before
+          AND requested_at < (SELECT bucket + interval '5 seconds' FROM newest) AND processor = @Processor
+        ORDER BY requested_at DESC LIMIT 1
+        """;
+
     /// <summary>Records outcomes; one that is in the ledger changes nothing, and a purged one is left out.</summary>
     /// <returns>How many are in the ledger now.</returns>
     /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
@@ -79,6 +94,13 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
         RowReading.RunAsync(() => batches.RunAsync(
             static (db, batch) => db.QuerySingleAsync<long>(RecordSql, batch, commandTimeout: db.CommandTimeout),
             batch));
+
+    /// <summary>The newest payment that a processor had charged by then; null where the ledger keeps none.</summary>
+    /// <param name="processor">Its number.</param>
+    /// <param name="before">UTC.</param>
+    public Task<Guid?> FindKnownAsync(int processor, DateTime before) =>
+        shared.RunAsync(db => db.QuerySingleOrDefaultAsync<Guid?>(
+            KnownSql, new { Processor = processor, Before = before }, commandTimeout: db.CommandTimeout));
 
     /// <summary>Sums a window on one snapshot. Both bounds are inclusive; null is unbounded.</summary>
     /// <returns>No row for a processor that has charged nothing.</returns>

@@ -328,6 +328,7 @@ internal sealed partial class SimulatedCluster : IDisposable
             Do(new Step(Verb.Start, 0));
         if (isAway)
             PayAtEach();
+        var paysOn = _random.Next(2) == 0;
         var (until, polledSince) = (Time.Now + HealedWithin, _jumpedAt);
         while (Unsettled().Count > 0 || Unanswered().Count > 0 || _held is not null || _delayed is not null
                || Processors.Any(one => one.InFlight > 0 || (Knobs.PollsHealth && one.PolledAt < polledSince)))
@@ -341,7 +342,7 @@ internal sealed partial class SimulatedCluster : IDisposable
             // Whatever stopped has ended by then.
             if (Living().All(one => one.IsStopping))
                 Do(new Step(Verb.Start, 0));
-            OperateAndPay();
+            OperateAndPay(paysOn);
             Advance(TimeSpan.FromSeconds(1));
         }
 
