@@ -36,8 +36,8 @@ internal sealed partial class ProcessorLane(
     public TimeSpan Horizon => own.InDoubtHorizon;
 
     /// <summary>
-    /// A payment that this instance knows to be stored there; null before the first one. Payments that follow within
-    /// half a horizon do not replace it, otherwise look-ups of a replica that is a little late would never find it.
+    /// A payment that this instance knows to be stored there; null before the first one. Payments that follow within a
+    /// fifth of a horizon do not replace it, otherwise look-ups of a replica that is a little late would never find it.
     /// </summary>
     public KnownPayment? Known => _known;
 
@@ -85,7 +85,7 @@ internal sealed partial class ProcessorLane(
         }
 
         var next = payment.Answer(Processor, outcome.Result, clock.GetTimestamp());
-        if (next == NextStep.Record && (_known is not { } known || clock.GetElapsedTime(known.SentAt, sentAt) > Horizon / 2))
+        if (next == NextStep.Record && (_known is not { } known || clock.GetElapsedTime(known.SentAt, sentAt) > Horizon / 5))
             _known = new KnownPayment(payment.Id, sentAt);
         return outcome with { Next = next };
     }

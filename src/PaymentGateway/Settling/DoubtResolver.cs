@@ -27,22 +27,22 @@ namespace PaymentGateway.Settling;
 /// may last have been sent, so that nothing can be stored later. Second, a payment K is known to be stored there whose
 /// charge was sent after that horizon. Third, the look-up of K finds it, just before and just after the look-up of the
 /// payment (<see cref="KnownPayments"/>): the copy that answers has K, so it has everything that was stored before K.
-/// Without such a K the payment waits for the next payment that is settled there. After a second horizon without one,
-/// which is a quiet time, an older K is taken where several processors may have the payment and this one takes charges:
-/// nothing else would ever end the doubt. Only a replica that stopped following, while its processor is idle and well,
-/// could deceive that; in an outage no older K is taken, because the circuit is open.
+/// Without such a K the payment waits for the next payment that is settled there. A quarter of a horizon later nothing
+/// seems to be settled there any more. In such a quiet time an older K is taken where several processors may have the
+/// payment and this one takes charges, because nothing else would ever end the doubt. Only a replica that stopped
+/// following, while its processor is idle and well, could deceive that; in an outage the circuit is open, and no older
+/// K is taken.
 /// </para>
 /// <para>
 /// <i>When it is charged again.</i> While a single processor may have the payment, the same charge is sent there again:
 /// the first to arrive is stored, and the other one gets 422. Before the horizon this ends most doubts. It also ends a
-/// doubt where nothing else is settled: when no K has come for a second horizon, the payment is charged again, one
-/// payment at a time, because its 200 makes a K for the others.
+/// doubt in a quiet time: the payment is charged again, one payment at a time, because its 200 makes a K for the others.
 /// </para>
 /// <para>
 /// <i>An example.</i> An instance that has used default and fallback is killed with a thousand payments that it had not
 /// sent. Its adopter cannot know that, so they are in doubt at both. After the horizon default settles a new payment, by
-/// which the thousand are proven absent there. Fallback settles nothing, so after a second horizon one of the thousand
-/// is charged there; it is the K of fallback. The other 999 are proven absent there, too, and go to default.
+/// which the thousand are proven absent there. Fallback settles nothing, so one of the thousand is charged there after a
+/// quiet time; it is the K of fallback. The other 999 are proven absent there, too, and go to default.
 /// </para>
 /// <para>
 /// <i>After a 422</i> no 404 and no horizon count any more, because the processor itself has said that it has the
@@ -149,8 +149,8 @@ internal sealed partial class DoubtResolver(
         if (absent.Count == 0)
             return ResolvingStep.Again("no look-up has an answer");
 
-        // A second horizon without a proof: nothing else is settled there.
-        var isQuiet = clock.GetElapsedTime(horizonEnd) >= lanes.HorizonOf(payment.MayBeAt);
+        // In so long a time each processor that settles anything has a newer known payment (ProcessorLane.Known).
+        var isQuiet = clock.GetElapsedTime(horizonEnd) >= lanes.HorizonOf(payment.MayBeAt) / 4;
         if (isPastHorizon)
         {
             var proofs = await Task.WhenAll(absent.ConvertAll(async answer => new Answer(
@@ -173,9 +173,8 @@ internal sealed partial class DoubtResolver(
             return ResolvingStep.Ended;
         }
 
-        // Each such charge restarts the horizon. So those before it end after one horizon, and one past it waits for
-        // another one, in which a settlement there may prove more: otherwise a processor that breaks each of them would
-        // keep the payment in doubt for ever.
+        // Each such charge restarts the horizon. So those before it end after one horizon, and those past it wait for a
+        // quiet time: otherwise a processor that breaks each of them would keep the payment in doubt for ever.
         if (only is not null && !payment.IsRejected && (isQuiet ? only.TryBeginRepeatAlone()
             : !isPastHorizon && clock.GetElapsedTime(began) < lanes.HorizonOf(payment.MayBeAt)))
             try

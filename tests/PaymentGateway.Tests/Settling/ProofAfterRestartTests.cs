@@ -78,7 +78,7 @@ public sealed class ProofAfterRestartTests : OwnRig
             async () => await after.PayAsync(id) == HttpStatusCode.Accepted && _odd.Posts > 1, "it is charged");
 
         var lookUps = _odd.LookUps;
-        await Eventually.HoldsAsync(() => _odd.LookUps > lookUps + 20, "it is looked up again and again");
+        await Eventually.HoldsAsync(() => _odd.LookUps > lookUps + 5, "it is looked up again and again");
         Assert.Equal(0, (await Rig.PostsAsync()).Fallback);
 
         await PaysUntilAsync(after, async () => (await Rig.PostsAsync()).Fallback == 1, "it is released");
