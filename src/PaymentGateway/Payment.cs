@@ -10,26 +10,29 @@ namespace PaymentGateway;
 /// cref="NextStep"/> what follows; the loops only do what it says.
 /// </para>
 /// <code>
-///              Charge                  Answer
-///   Waiting ------------> Charging ------------> Settled    200
-///    ^  ^ |                  |  ^ `------------> Parked     400 to a first charge
-///    |  | |                  |  |
-///    |  | `---- Doubt ----.  | Charge (again, at the same processor)
-///    |  |                 v  v  |
-///    |  `-- Absent ----- InDoubt ------ Find --> Settled
-///    |                   |     `------- Reject -> Parked    400 to a repeat, and no look-up finds it
-///    `----- refused (500 without a body, 429, no connection)
+///   from       transition                                       to
+///   Waiting    Charge                                           Charging
+///              Doubt: it may be somewhere, and is looked up     InDoubt
+///   Charging   Answer: 200                                      Settled
+///              Answer: refused, of a first charge               Waiting
+///              Answer: 400, to a first charge                   Parked
+///              Answer: any other, and any other to a repeat     InDoubt
+///   InDoubt    Charge, again at the same processor              Charging
+///              Find: a look-up has it                           Settled
+///              Absent or Overrule: it is nowhere                Waiting
+///              Reject: 400 to a repeat, and no look-up has it   Parked
+///   any        an assertion fails                               Broken
 /// </code>
 /// <para>
 /// <i>Where it may be.</i> <see cref="MayBeAt"/> is the set of processors that may have stored a charge. While it is
 /// empty, any processor may be charged. A charge adds its processor before the first byte leaves, and the assertion in
-/// <see cref="Charge"/> refuses every other processor from then on. Two things take a processor out of the set: a clear
-/// refusal of the charge that put it in, and proof that the processor has not stored it (<see cref="Absent"/>; the head
-/// of DoubtResolver says what counts as proof). An operator's word does, too.
+/// <see cref="Charge"/> refuses every other processor while it is in the set. Three things take a processor out of the
+/// set: a clear refusal of the charge that put it in, proof that the processor has not stored it (<see cref="Absent"/>;
+/// the head of DoubtResolver says what counts as proof), and an operator's word (<see cref="Overrule"/>).
 /// </para>
 /// <para>
-/// <i>What an answer means</i> (contract.md, each processor). A <i>first</i> charge is one of a payment that is nowhere;
-/// a <i>repeat</i> goes to the one processor that may have it.
+/// <i>What an answer means</i> (contract.md, each processor). A <i>first</i> charge is one of a payment that is
+/// nowhere; a <i>repeat</i> goes to the one processor that may have it.
 /// </para>
 /// <code>
 ///   answer                                        first charge          repeat
@@ -52,12 +55,12 @@ namespace PaymentGateway;
 /// <para>
 /// <i>When an assertion fails</i>, code of ours is wrong, and a wrong ledger is worse than a late payment. The payment
 /// becomes <see cref="PaymentPhase.Broken"/>, which no transition leaves, and <see cref="BrokenLifeException"/> reaches
-/// the loop, which parks it for an operator and ends the epoch (OwnedPayments.BreakAsync). It is parked before the epoch
-/// ends, because an adopter would meet the same assertion, and so on from instance to instance.
+/// the loop, which ends the epoch and parks the payment for an operator (OwnedPayments.BreakAsync). It is parked before
+/// the lease expires, because an adopter would meet the same assertion, and so on from instance to instance.
 /// </para>
 /// <para>
 /// One stage has a payment at a time. The phase changes by compare-and-swap, so two stages that have one at once fail
-/// that assertion. Only <see cref="Purge"/> may come from elsewhere.
+/// that assertion. Only <see cref="Purge"/> is called from elsewhere; a stop reads where payments may be.
 /// </para>
 /// </remarks>
 /// <param name="id">The correlationId of the contract.</param>
@@ -154,8 +157,8 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     public void Take(long now) => TakenAt = now;
 
     /// <summary>
-    /// Takes over what a terminated owner may have charged. At a single processor the payment waits, to be charged there
-    /// again: a charge that is stored already is answered by 422.
+    /// Takes over what a terminated owner may have charged. At a single processor the payment waits, to be charged
+    /// there again: a charge that is stored already is answered by 422.
     /// </summary>
     /// <param name="mayBeAt">As its row says; empty where it was surely not sent.</param>
     /// <param name="since">Monotonic timestamp: by then the earlier owner has stopped sending.</param>
@@ -172,7 +175,8 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
         return IsHeld || !MayBeAt.IsSingle ? Doubt() : NextStep.WaitBehind;
     }
 
-    /// <summary>A waiting payment that may be somewhere is looked up there, because no charge can end its doubt now.</summary>
+    /// <summary>A waiting payment that may be somewhere is looked up there, because no charge can end its doubt
+    /// now.</summary>
     public NextStep Doubt()
     {
         Assert(InDoubt, nameof(Doubt));
@@ -212,7 +216,8 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <param name="now">Monotonic timestamp from after the answer.</param>
     public NextStep Answer(Processor processor, ChargeResult result, long now)
     {
-        Assert(MayBeAt == ProcessorSet.Of(processor), nameof(Answer));
+        if (Phase != PaymentPhase.Charging || MayBeAt != ProcessorSet.Of(processor))
+            Assert(false, $"{processor} answered {result}");
         var next = result switch
         {
             ChargeResult.Settled => NextStep.Record,
@@ -254,8 +259,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <inheritdoc cref="Absent"/>
     public NextStep Overrule(ProcessorSet absent)
     {
+        var next = Leave(absent, nameof(Overrule));
         HeldBy = 0;
-        return Leave(absent, nameof(Overrule));
+        return next;
     }
 
     /// <summary>No look-up past the horizon has found what the processor rejected.</summary>

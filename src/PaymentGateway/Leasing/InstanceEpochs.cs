@@ -80,15 +80,6 @@ internal sealed class InstanceEpochs(
         return unsettled.Count;
     }
 
-    /// <summary>Ends an epoch whose memory is wrong: the next one adopts its payments.</summary>
-    public async Task EndAsync(int epoch)
-    {
-        GiveUp(epoch);
-        lease.CheckSoon.Set();
-        // The close is only quicker than its expiry, because it is never renewed again.
-        await leases.CloseAsync(epoch);
-    }
-
     /// <summary>Closes the epoch and releases what it has not settled; returns the numbers of payments.</summary>
     public async Task<(int Released, int InDoubt)> ReleaseAsync(int epoch)
     {
@@ -97,9 +88,11 @@ internal sealed class InstanceEpochs(
         var held = unsettled.Snapshot();
         var lowWaterMark = mark.Read();
         lease.Lose(epoch);
-        var inDoubt = held.Where(payment => payment.InDoubt).Select(payment => payment.Id).ToArray();
+        var inDoubt = held.Where(payment => payment.InDoubt || payment.Phase == PaymentPhase.Broken)
+            .Select(payment => payment.Id).ToArray();
         // A charge that ended a moment ago may have brought a 422 that is not stored yet.
-        await doubts.HoldAsync(HoldArgs.Of([.. held.Where(payment => payment.IsHeld)]));
+        if (held.FindAll(payment => payment.IsHeld) is { Count: > 0 } byProcessors)
+            await doubts.HoldAsync(HoldArgs.Of([.. byProcessors]));
         return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
     }
 

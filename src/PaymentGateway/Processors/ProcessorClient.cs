@@ -150,7 +150,8 @@ internal sealed partial class ProcessorClient : IDisposable
     {
         var answer = await GetAsync(new Uri(_baseUrl, $"payments/{id}"));
         var stored = answer?.ReadStored();
-        var outcome = answer is { Status: 404, IsPage: false, IsCached: false } ? new LookupOutcome(LookupResult.NotFound)
+        var isAbsent = answer is { Status: 404, IsPage: false, IsCached: false };
+        var outcome = isAbsent ? new LookupOutcome(LookupResult.NotFound)
             : stored?.CorrelationId == id && Money.TryToCents(stored.Amount, out var cents)
                 ? new LookupOutcome(LookupResult.Found, cents, stored.RequestedAt)
                 : new LookupOutcome(

@@ -42,8 +42,8 @@ internal sealed partial class ProcessorLane(
     public KnownPayment? Known => _known;
 
     /// <summary>
-    /// Whether the newest look-up had no answer that says where the payment is. For at most five minutes after a charge,
-    /// because look-ups that are broken for good must not keep charges away for ever.
+    /// Whether the newest look-up had no answer that says where the payment is. For at most five minutes after a
+    /// charge, because look-ups that are broken for good must not keep charges away for ever.
     /// </summary>
     public bool LookUpsFail =>
         Volatile.Read(ref _lookUpsFail) && clock.GetElapsedTime(Volatile.Read(ref _chargedAt)) < TriedAgainAfter;
@@ -85,12 +85,14 @@ internal sealed partial class ProcessorLane(
         }
 
         var next = payment.Answer(Processor, outcome.Result, clock.GetTimestamp());
-        if (next == NextStep.Record && (_known is not { } known || clock.GetElapsedTime(known.SentAt, sentAt) > Horizon / 5))
+        if (next == NextStep.Record
+            && !(_known is { } known && clock.GetElapsedTime(known.SentAt, sentAt) <= Horizon / 5))
             _known = new KnownPayment(payment.Id, sentAt);
         return outcome with { Next = next };
     }
 
-    /// <returns>Unknown at once during a pause that the processor asked for, so that others are not kept waiting.</returns>
+    /// <returns>Unknown at once during a pause that the processor asked for, so that others are not kept
+    /// waiting.</returns>
     public async Task<LookupOutcome> LookUpAsync(Payment payment, CancellationToken cancellation)
     {
         if (clock.GetTimestamp() < Volatile.Read(ref _lookUpsPauseUntil))

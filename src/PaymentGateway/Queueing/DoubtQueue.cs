@@ -51,7 +51,8 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <param name="before">A monotonic timestamp from before the operator said it.</param>
     public void EndAt(short processor, long before) => Volatile.Write(ref _notChargedBefore[processor], before);
 
-    /// <summary>Those of the processors that may have the payment at which an operator's word has ended its doubt.</summary>
+    /// <summary>Those of the processors that may have the payment at which an operator's word has ended its
+    /// doubt.</summary>
     public ProcessorSet EndedAt(Payment payment)
     {
         var ended = 0;

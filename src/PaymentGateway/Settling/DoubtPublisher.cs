@@ -6,7 +6,8 @@ namespace PaymentGateway.Settling;
 
 /// <summary>
 /// Writes which payments are in doubt, so that each instance can show them, and which ones a processor holds, so that
-/// every later owner knows it. The first may be late, because no decision reads it; a settlement or a sweep corrects it.
+/// every later owner knows it. The first may be late, because no decision reads it; a settlement or a sweep corrects
+/// it.
 /// </summary>
 internal sealed partial class DoubtPublisher(
     DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
@@ -18,8 +19,16 @@ internal sealed partial class DoubtPublisher(
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan SweepInterval = TimeSpan.FromSeconds(30);
 
+    private readonly List<Payment> _held = [];
     private long _sweptAt = clock.GetTimestamp();
     private readonly OutageLog _outage = new();
+
+    /// <summary>Stores the last 422, because nothing tells a later owner of them otherwise.</summary>
+    public override async Task StopAsync(CancellationToken cancellationToken)
+    {
+        await base.StopAsync(cancellationToken);
+        await Task.WhenAny(TryHoldAsync(), Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
+    }
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -27,19 +36,35 @@ internal sealed partial class DoubtPublisher(
         {
             await doubts.Changed.WaitAsync(SweepInterval, stoppingToken);
             await Task.Delay(Linger, clock, stoppingToken);
-            var (held, changes) = (doubts.TakeHeld(), doubts.TakeChanges());
-            while (!await TryPublishAsync(held, changes))
+            for (var changes = doubts.TakeChanges(); !(await TryHoldAsync() & await TryPublishAsync(changes));)
                 await Task.Delay(RetryAfter, clock, stoppingToken);
         }
     }
 
-    private async Task<bool> TryPublishAsync(List<Payment> held, Dictionary<Payment, bool> changes)
+    // Apart from what is for display, and whoever owns them by now, because an adopter could charge another processor
+    // otherwise.
+    private async Task<bool> TryHoldAsync()
     {
         try
         {
-            // First, and whoever owns them by now, because an adopter could charge another processor otherwise.
-            foreach (var page in held.Chunk(PageMax))
+            _held.AddRange(doubts.TakeHeld());
+            foreach (var page in _held.Chunk(PageMax))
                 await store.HoldAsync(HoldArgs.Of(page));
+            _held.Clear();
+            return true;
+        }
+        catch (Exception failed)
+        {
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.PublishingFailed(log, level, failed.Message);
+            return false;
+        }
+    }
+
+    private async Task<bool> TryPublishAsync(Dictionary<Payment, bool> changes)
+    {
+        try
+        {
             foreach (var page in Pages(changes, begun: true))
                 await store.MarkAsync(page);
             foreach (var page in Pages(changes, begun: false))

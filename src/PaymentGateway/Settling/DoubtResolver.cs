@@ -27,22 +27,23 @@ namespace PaymentGateway.Settling;
 /// may last have been sent, so that nothing can be stored later. Second, a payment K is known to be stored there whose
 /// charge was sent after that horizon. Third, the look-up of K finds it, just before and just after the look-up of the
 /// payment (<see cref="KnownPayments"/>): the copy that answers has K, so it has everything that was stored before K.
-/// Without such a K the payment waits for the next payment that is settled there. A quarter of a horizon later nothing
-/// seems to be settled there any more. In such a quiet time an older K is taken where several processors may have the
-/// payment and this one takes charges, because nothing else would ever end the doubt. Only a replica that stopped
-/// following, while its processor is idle and well, could deceive that; in an outage the circuit is open, and no older
-/// K is taken.
+/// Without such a K the payment waits for the next payment that is settled there. When this instance could have settled
+/// others for a quarter of a horizon and has no newer K, the time is quiet: nothing else would ever end the doubt. Then
+/// an older K is taken where several processors may have the payment and this one is usable. A replica that stopped
+/// following its primary could deceive that, if this instance has not noticed an outage there (operations.md).
 /// </para>
 /// <para>
 /// <i>When it is charged again.</i> While a single processor may have the payment, the same charge is sent there again:
 /// the first to arrive is stored, and the other one gets 422. Before the horizon this ends most doubts. It also ends a
-/// doubt in a quiet time: the payment is charged again, one payment at a time, because its 200 makes a K for the others.
+/// doubt in a quiet time, where the processor takes charges: one payment at a time is charged again, because its 200
+/// makes a K for the others.
 /// </para>
 /// <para>
 /// <i>An example.</i> An instance that has used default and fallback is killed with a thousand payments that it had not
-/// sent. Its adopter cannot know that, so they are in doubt at both. After the horizon default settles a new payment, by
-/// which the thousand are proven absent there. Fallback settles nothing, so one of the thousand is charged there after a
-/// quiet time; it is the K of fallback. The other 999 are proven absent there, too, and go to default.
+/// sent. Its adopter cannot know that, so they are in doubt at both. After the horizon default settles a new payment,
+/// by which the thousand are proven absent there. The adopter never used fallback, and has no K of it. So in a quiet
+/// time one of the thousand is charged there; it is the K of fallback. The other 999 are proven absent there, too, and
+/// go to default.
 /// </para>
 /// <para>
 /// <i>After a 422</i> no 404 and no horizon count any more, because the processor itself has said that it has the
@@ -53,8 +54,8 @@ namespace PaymentGateway.Settling;
 /// </para>
 /// </remarks>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, DoubtStore store,
-    SettlementLedger ledger, DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
+    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, SettlementLedger ledger,
+    DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
     : BackgroundService
 {
     private static readonly TimeSpan BackoffInitial = TimeSpan.FromMilliseconds(100);
@@ -84,16 +85,24 @@ internal sealed partial class DoubtResolver(
         {
             var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
+            // Since when this instance could have settled other payments past the horizon of this one.
+            long? pastSince = null;
             while (owned.Owns(payment))
             {
+                var horizon = lanes.HorizonOf(payment.MayBeAt);
+                pastSince = !owned.MayCharge || clock.GetElapsedTime(payment.DoubtSince) < horizon
+                    ? null : pastSince ?? clock.GetTimestamp();
+                var isQuiet = pastSince is { } since && clock.GetElapsedTime(since) >= horizon / 4;
                 var step = owned.MayCharge
-                    ? await TryAsync(payment, began)
+                    ? await TryAsync(payment, began, isQuiet)
                     : ResolvingStep.Again("this instance has no lease, or its ledger is behind");
                 if (step.Done)
                     return;
 
                 LogWhatLasts(payment, began, step.Why);
-                var rest = lanes.HorizonOf(payment.MayBeAt) - clock.GetElapsedTime(payment.DoubtSince);
+                var rest = pastSince is { } past && !isQuiet
+                    ? (horizon / 4) - clock.GetElapsedTime(past)
+                    : lanes.HorizonOf(payment.MayBeAt) - clock.GetElapsedTime(payment.DoubtSince);
                 var wait = _wait.Next(backoff.Next(ResolvingWait.Longest(doubts.Count)), rest);
                 await Task.Delay(wait, clock, _stopping);
             }
@@ -107,6 +116,7 @@ internal sealed partial class DoubtResolver(
         }
         catch (BrokenLifeException broken)
         {
+            doubts.End(payment);
             detached.Add(owned.BreakAsync(broken));
         }
         finally
@@ -115,21 +125,22 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> TryAsync(Payment payment, long began)
+    private async Task<ResolvingStep> TryAsync(Payment payment, long began, bool isQuiet)
     {
         try
         {
-            return await LookUpAsync(payment, began);
+            return await LookUpAsync(payment, began, isQuiet);
         }
-        catch (Exception failed) when (failed is not BrokenLifeException && !_stopping.IsCancellationRequested)
+        catch (Exception failed) when (payment.Phase == PaymentPhase.InDoubt && !_stopping.IsCancellationRequested)
         {
-            // A failure ends no doubt: try again, otherwise the payment would stay in doubt for ever.
+            // A failure ends no doubt: try again, otherwise the payment would stay in doubt for ever. One that comes
+            // after the doubt's end is no failure of the doubt, and ends the instance (DetachedTasks).
             Log.ResolvingFailed(log, payment, failed.Message);
             return ResolvingStep.Again(failed.Message);
         }
     }
 
-    private async Task<ResolvingStep> LookUpAsync(Payment payment, long began)
+    private async Task<ResolvingStep> LookUpAsync(Payment payment, long began, bool isQuiet)
     {
         // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.
         var horizonEnd = payment.DoubtSince + clock.TicksOf(lanes.HorizonOf(payment.MayBeAt));
@@ -149,8 +160,15 @@ internal sealed partial class DoubtResolver(
         if (absent.Count == 0)
             return ResolvingStep.Again("no look-up has an answer");
 
-        // In so long a time each processor that settles anything has a newer known payment (ProcessorLane.Known).
-        var isQuiet = clock.GetElapsedTime(horizonEnd) >= lanes.HorizonOf(payment.MayBeAt) / 4;
+        var rejecting = payment.IsRejected && payment.MayBeAt.IsSingle ? absent.Find(IsOfPayment).Lane : null;
+        if (rejecting is not null && isPastHorizon)
+        {
+            payment.Reject();
+            doubts.End(payment);
+            detached.Add(owned.ParkAsync(payment, rejecting.Processor, $"{rejecting.Processor} answered 400"));
+            return ResolvingStep.Ended;
+        }
+
         if (isPastHorizon)
         {
             var proofs = await Task.WhenAll(absent.ConvertAll(async answer => new Answer(
@@ -165,14 +183,6 @@ internal sealed partial class DoubtResolver(
         }
 
         var only = payment.MayBeAt.IsSingle ? absent.Find(IsOfPayment).Lane : null;
-        if (only is not null && payment.IsRejected && isPastHorizon)
-        {
-            payment.Reject();
-            doubts.End(payment);
-            detached.Add(owned.ParkAsync(payment, only.Processor, $"{only.Processor} answered 400"));
-            return ResolvingStep.Ended;
-        }
-
         // Each such charge restarts the horizon. So those before it end after one horizon, and those past it wait for a
         // quiet time: otherwise a processor that breaks each of them would keep the payment in doubt for ever.
         if (only is not null && !payment.IsRejected && (isQuiet ? only.TryBeginRepeatAlone()
@@ -197,11 +207,9 @@ internal sealed partial class DoubtResolver(
         bool IsOfPayment(Answer answer) => payment.MayBeAt.Contains(answer.Lane.Processor);
     }
 
-    // The word is stored before the payment may go elsewhere, otherwise its next owner would hold it again.
     private async Task<ResolvingStep> OverruleAsync(Payment payment, ProcessorSet ended)
     {
-        if (payment.IsHeld)
-            await store.HoldAsync(HoldArgs.Of([payment], isHeld: false));
+        await owned.UnholdAsync(payment);
         Log.NotCharged(log, payment);
         return payment.Overrule(ended) == NextStep.WaitBehind
             ? Requeue(payment)

@@ -38,8 +38,8 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
         return answer.Result != LookupResult.NotFound || await FoundAsync(takesOlder) > after ? answer : unknown;
     }
 
-    // When the known payment that a look-up found was sent: 0 for one of the ledger. The look-up begins after this call,
-    // and at most one is in flight.
+    // When the known payment that a look-up found was sent: 0 for one of the ledger. The look-up begins after this
+    // call, and at most one is in flight.
     private Task<long> FoundAsync(bool takesOlder)
     {
         lock (_gate)
@@ -56,12 +56,12 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
         bool takesOlder;
         lock (_gate)
             (_current, _next, takesOlder, _nextTakesOlder) = (_next!, null, _nextTakesOlder, false);
-        if (lane.Known is { } known && await IsFoundAsync(known.Id))
-            return known.SentAt;
+        // Where it is not found, the look-ups are late, and find an older one all the same.
+        if (lane.Known is { } known)
+            return await IsFoundAsync(known.Id) ? known.SentAt : NoneFound;
 
         try
         {
-            // The processor, or its operator, may have deleted what this instance knows: another one has settled since.
             return takesOlder && await ledger.FindKnownAsync(
                 lane.Processor.Id, clock.GetUtcNow().UtcDateTime - (lane.Horizon / 2)) is { } older
                 && await IsFoundAsync(older) ? 0 : NoneFound;

@@ -9,7 +9,7 @@ namespace PaymentGateway.Settling;
 /// Whether this instance owns a payment and may charge it, and how it leaves: settled, parked or dropped. Any thread.
 /// </summary>
 internal sealed partial class OwnedPayments(
-    Lease lease, InstanceEpochs epochs, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked,
+    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, DoubtStore doubts,
     GatewayMetrics metrics, TimeProvider clock, ILogger<OwnedPayments> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
@@ -27,8 +27,20 @@ internal sealed partial class OwnedPayments(
     public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
         outcomes.Add(new Settlement(payment, processor, amountCents, requestedAt));
 
-    /// <summary>Removes a payment that is not owned any more.</summary>
-    public void Drop(Payment payment) => unsettled.Remove(payment);
+    /// <summary>Removes a payment that is not owned any more; a broken one leaves when it is parked.</summary>
+    public void Drop(Payment payment)
+    {
+        if (payment.Phase != PaymentPhase.Broken)
+            unsettled.Remove(payment);
+    }
+
+    /// <summary>
+    /// Forgets in the ledger that a 422 holds the payment, before it may go elsewhere: otherwise its next owner would
+    /// hold it again.
+    /// </summary>
+    /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
+    public Task UnholdAsync(Payment payment) =>
+        payment.IsHeld ? doubts.HoldAsync(HoldArgs.Of([payment], isHeld: false)) : Task.CompletedTask;
 
     /// <summary>
     /// Parks a payment that no retry can settle. Retries until this is stored; until then the payment is unsettled.
@@ -41,23 +53,18 @@ internal sealed partial class OwnedPayments(
     }
 
     /// <summary>
-    /// Parks a payment whose state this program got wrong, and ends its epoch, whose memory may be wrong, too. In this
-    /// order, because an adopter of the payment would fail as this instance did.
+    /// Ends the epoch of a payment whose state this program got wrong, because its memory may be wrong, and parks the
+    /// payment. The lease ends by its expiry, so there is time to park every broken payment before others can adopt it,
+    /// and fail as this instance did.
     /// </summary>
-    public async Task BreakAsync(BrokenLifeException broken)
+    public Task BreakAsync(BrokenLifeException broken)
     {
         var payment = broken.Payment;
         Log.Broken(log, payment, broken);
+        lease.Lose(payment.Epoch);
+        lease.CheckSoon.Set();
         // Where it may be is not known any more, so a replay looks it up everywhere.
-        await ParkAsync(payment, default(ProcessorSet), broken.Message);
-        try
-        {
-            await epochs.EndAsync(payment.Epoch);
-        }
-        catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
-        {
-            Log.EndingFailed(log, payment.Epoch, unavailable.Message);
-        }
+        return ParkAsync(payment, default(ProcessorSet), broken.Message);
     }
 
     private async Task ParkAsync(Payment payment, ProcessorSet mayBeAt, string reason)
@@ -66,11 +73,13 @@ internal sealed partial class OwnedPayments(
         {
             try
             {
-                await parked.ParkAsync(new ParkArgs(
+                var isParked = await parked.ParkAsync(new ParkArgs(
                     payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts, mayBeAt.Bits));
+                // Otherwise it was purged, or has another owner.
+                if (isParked)
+                    metrics.Parked.Add(1);
                 unsettled.Remove(payment);
                 _outage.Succeed();
-                metrics.Parked.Add(1);
                 return;
             }
             catch (Exception unavailable)
@@ -87,11 +96,9 @@ internal sealed partial class OwnedPayments(
         [LoggerMessage(420, LogLevel.Error, "Payment {CorrelationId} is parked: {Reason}")]
         public static partial void Parked(ILogger log, Payment correlationId, string reason);
 
-        [LoggerMessage(423, LogLevel.Critical, "Payment {CorrelationId} is parked and its epoch ends: a bug")]
+        [LoggerMessage(423, LogLevel.Critical,
+            "Payment {CorrelationId} is parked, and its epoch ends: a fault of this program")]
         public static partial void Broken(ILogger log, Payment correlationId, Exception broken);
-
-        [LoggerMessage(424, LogLevel.Warning, "Epoch {Epoch} could not be closed, its lease will expire: {Reason}")]
-        public static partial void EndingFailed(ILogger log, int epoch, string reason);
 
         [LoggerMessage(EventId = 421, Message = "Failed to park payment {CorrelationId}: {Reason}")]
         public static partial void ParkingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);

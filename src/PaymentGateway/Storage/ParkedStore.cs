@@ -75,9 +75,11 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
         SELECT accepted_at, correlation_id AS id FROM replayed
         """;
 
-    /// <summary>Parks a payment; does nothing when it is no longer this owner's.</summary>
-    public Task ParkAsync(ParkArgs parking) =>
-        shared.RunAsync(db => db.QuerySingleAsync<long>(ParkSql, parking, commandTimeout: db.CommandTimeout));
+    /// <summary>Parks a payment.</summary>
+    /// <returns>False when it is no longer this owner's, so nothing was done.</returns>
+    public async Task<bool> ParkAsync(ParkArgs parking) =>
+        await shared.RunAsync(
+            db => db.QuerySingleAsync<long>(ParkSql, parking, commandTimeout: db.CommandTimeout)) == 1;
 
     /// <summary>Counts the oldest <paramref name="limit"/> parked payments by their reasons.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>

@@ -66,7 +66,8 @@ public sealed class CircuitBreakerTests : OneLane
     public async Task A_422_does_not_count_as_a_failure_of_the_processor()
     {
         var stored = Enumerable.Range(0, 10).Select(_ => Batches.NewPayment()).ToList();
-        await Simulator.PlantAsync(stored.Select(one => new PaymentGateway.Tools.Comparing.ProcessorPayment(one.Id, one.Amount, Batches.Noon)));
+        await Simulator.PlantAsync(stored.Select(
+            one => new PaymentGateway.Tools.Comparing.ProcessorPayment(one.Id, one.Amount, Batches.Noon)));
 
         foreach (var payment in stored)
         {

@@ -123,7 +123,7 @@ public sealed class ProofTests : OneWorker
 
         var until = Clock.GetUtcNow() + TimeSpan.FromMinutes(1);
         await Clock.AdvancesUntilAsync(
-            () => Stages.Outcomes.Count > 0 || Clock.GetUtcNow() > until, Step, "it is settled, or a minute has passed");
+            () => Stages.Outcomes.Count > 0 || Clock.GetUtcNow() > until, Step, "it is settled, or a minute passed");
         Assert.Equal(Known.Fallback.Name, Assert.Single(await TakeOutcomesAsync(1)).Processor.Name);
         Assert.Equal(lookUps, _odd.LookUps);
     }

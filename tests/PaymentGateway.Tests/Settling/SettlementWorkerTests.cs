@@ -222,7 +222,8 @@ public sealed class SettlementWorkerTests : OneWorker
         Assert.Equal((1, 0), await Rig.PostsAsync());
     }
 
-    // Each repetition of its charge is in doubt anew, and default settles nothing that would show what its 404 is worth.
+    // Each repetition of its charge is in doubt anew, and default settles nothing that would show what its 404 is
+    // worth.
     [PostgresFact]
     public async Task A_payment_that_default_breaks_each_time_is_settled_there_when_default_works_again()
     {
