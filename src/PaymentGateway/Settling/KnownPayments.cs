@@ -15,8 +15,8 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
 
     private readonly object _gate = new();
     private Task _current = Task.CompletedTask;
-    private Task<long>? _next;
-    private bool _nextTakesOlder;
+    private Task<KnownFound>? _next;
+    private bool _nextAsksLedger;
 
     /// <summary>
     /// Asks for a payment between two look-ups of a known one, which was charged after the payment's horizon. Look-ups
@@ -24,55 +24,69 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
     /// </summary>
     /// <param name="payment">A first look-up past its horizon was answered by 404.</param>
     /// <param name="horizonEnd">Monotonic timestamp: after it no charge of the payment can be stored any more.</param>
-    /// <param name="takesOlder">A known payment of any age will do, because none is newer in a quiet time.</param>
+    /// <param name="oldest">
+    /// In a quiet time, when none is newer: a payment of the ledger that was charged from then on (UTC) will do. Null:
+    /// none will.
+    /// </param>
     /// <returns>NotFound: the processor has not stored it, and never will. Unknown: a 404 proves nothing now.</returns>
     public async Task<LookupOutcome> ProveAbsenceAsync(
-        Payment payment, long horizonEnd, bool takesOlder, CancellationToken cancellation)
+        Payment payment, long horizonEnd, DateTime? oldest, CancellationToken cancellation)
     {
         var unknown = new LookupOutcome(LookupResult.Unknown);
-        var after = takesOlder ? NoneFound : horizonEnd;
-        if ((!takesOlder && !(lane.Known?.SentAt > horizonEnd)) || await FoundAsync(takesOlder) <= after)
+        var isNewer = lane.Known?.SentAt > horizonEnd;
+        if (!isNewer && oldest is null)
+            return unknown;
+
+        var asksLedger = !isNewer && (lane.Known is null || oldest > DateTime.MinValue);
+        if (!Proves(await FoundAsync(asksLedger)))
             return unknown;
 
         var answer = await lane.LookUpAsync(payment, cancellation);
-        return answer.Result != LookupResult.NotFound || await FoundAsync(takesOlder) > after ? answer : unknown;
+        return answer.Result != LookupResult.NotFound || Proves(await FoundAsync(asksLedger)) ? answer : unknown;
+
+        bool Proves(KnownFound found) => found.SentAt > horizonEnd || found.RequestedAt >= oldest;
     }
 
-    // When the known payment that a look-up found was sent: 0 for one of the ledger. The look-up begins after this
-    // call, and at most one is in flight.
-    private Task<long> FoundAsync(bool takesOlder)
+    // The look-up begins after this call, and at most one is in flight.
+    private Task<KnownFound> FoundAsync(bool asksLedger)
     {
         lock (_gate)
         {
-            _nextTakesOlder |= takesOlder;
+            _nextAsksLedger |= asksLedger;
             return _next ??= LookUpNextAsync(_current);
         }
     }
 
-    private async Task<long> LookUpNextAsync(Task current)
+    private async Task<KnownFound> LookUpNextAsync(Task current)
     {
         await Task.Delay(Gather, clock);
         await Task.WhenAny(current);
-        bool takesOlder;
+        bool asksLedger;
         lock (_gate)
-            (_current, _next, takesOlder, _nextTakesOlder) = (_next!, null, _nextTakesOlder, false);
-        // Where it is not found, the look-ups are late, and find an older one all the same.
-        if (lane.Known is { } known)
-            return await IsFoundAsync(known.Id) ? known.SentAt : NoneFound;
+            (_current, _next, asksLedger, _nextAsksLedger) = (_next!, null, _nextAsksLedger, false);
+        var found = new KnownFound(NoneFound, null);
+        if (lane.Known is { } known && await IsFoundAsync(known.Id))
+            found = new KnownFound(known.SentAt, DateTime.MinValue);
+        if (!asksLedger)
+            return found;
 
         try
         {
-            return takesOlder && await ledger.FindKnownAsync(
-                lane.Processor.Id, clock.GetUtcNow().UtcDateTime - (lane.Horizon / 2)) is { } older
-                && await IsFoundAsync(older) ? 0 : NoneFound;
+            var before = clock.GetUtcNow().UtcDateTime - (lane.Horizon / 2);
+            return await ledger.FindKnownAsync(lane.Processor.Id, before) is { } row
+                && await IsFoundAsync(row.CorrelationId) ? found with { RequestedAt = row.RequestedAt } : found;
         }
         catch (Exception unavailable) when (unavailable is DbException or TimeoutException)
         {
             // Without PostgreSQL nothing is shown, and the doubts wait; they tell any other failure.
-            return NoneFound;
+            return found;
         }
     }
 
     private async Task<bool> IsFoundAsync(Guid known) =>
         (await lane.Client.LookUpAsync(known)).Result == LookupResult.Found;
+
+    /// <summary>What look-ups found: when this instance sent it (monotonic), and when another payment was charged (UTC),
+    /// whose time is the least where only the first was asked for.</summary>
+    private readonly record struct KnownFound(long SentAt, DateTime? RequestedAt);
 }

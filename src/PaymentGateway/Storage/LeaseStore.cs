@@ -20,8 +20,8 @@ internal sealed class LeaseStore(
         WITH named AS (
             INSERT INTO processors (id, name)
             SELECT new.id, new.name FROM (
-                SELECT (SELECT max(id) FROM processors) + row_number() OVER () AS id, name
-                FROM unnest(@Names) AS given (name)
+                SELECT (SELECT max(id) FROM processors) + row_number() OVER (ORDER BY place) AS id, name
+                FROM unnest(@Names) WITH ORDINALITY AS given (name, place)
                 WHERE NOT EXISTS (SELECT 1 FROM processors WHERE processors.name = given.name)) AS new
             WHERE new.id <= 14
             ON CONFLICT DO NOTHING

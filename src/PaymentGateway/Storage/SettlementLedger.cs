@@ -81,7 +81,7 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
                              WHERE width_seconds = 3600 AND processor = @Processor AND requests > 0
                                AND bucket <= @Before)
         )
-        SELECT correlation_id FROM settlements
+        SELECT correlation_id, requested_at FROM settlements
         WHERE requested_at >= (SELECT bucket FROM newest) AND requested_at <= @Before
           AND requested_at < (SELECT bucket + interval '5 seconds' FROM newest) AND processor = @Processor
         ORDER BY requested_at DESC LIMIT 1
@@ -98,8 +98,8 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
     /// <summary>The newest payment that a processor had charged by then; null where the ledger keeps none.</summary>
     /// <param name="processor">Its number.</param>
     /// <param name="before">UTC.</param>
-    public Task<Guid?> FindKnownAsync(int processor, DateTime before) =>
-        shared.RunAsync(db => db.QuerySingleOrDefaultAsync<Guid?>(
+    public Task<KnownRow?> FindKnownAsync(int processor, DateTime before) =>
+        shared.RunAsync(db => db.QuerySingleOrDefaultAsync<KnownRow>(
             KnownSql, new { Processor = processor, Before = before }, commandTimeout: db.CommandTimeout));
 
     /// <summary>Sums a window on one snapshot. Both bounds are inclusive; null is unbounded.</summary>
@@ -175,6 +175,9 @@ internal sealed record SummaryArgs(
         return floor == utc ? utc : floor > Latest - width ? Latest : floor + width;
     }
 }
+
+/// <summary>A payment that a processor had charged; RequestedAt is UTC.</summary>
+internal sealed record KnownRow(Guid CorrelationId, DateTime RequestedAt);
 
 internal sealed record TotalsRow(string? Processor, long Requests, decimal AmountCents);
 

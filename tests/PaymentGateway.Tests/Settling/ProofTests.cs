@@ -156,6 +156,31 @@ public sealed class ProofTests : OneWorker
         Assert.Equal(Known.Fallback.Name, settled.Single(one => one.Payment == payment).Processor.Name);
     }
 
+    // A light load reaches one instance only, so no payment closes the circuits of the other one after an outage.
+    [PostgresFact]
+    public async Task A_doubt_where_both_circuits_are_open_ends_by_what_another_instance_charged_there_long_since()
+    {
+        await StartOddAsync();
+        foreach (var lane in new[] { Stages.Default, Stages.Fallback })
+            for (var failure = 0; failure < 2; failure++)
+                lane.Health.End(probe: false, latency: null, retryAfter: null, failedAfter: TimeSpan.FromSeconds(1));
+        var epoch = await Rig.Database.OpenEpochAsync();
+        await ChargeElsewhereAsync(epoch, Clock.GetUtcNow().UtcDateTime);
+        var payment = NewPayment();
+        payment.Adopt(Known.AtBoth, Clock.GetTimestamp());
+        Stages.Open.Add(payment);
+        Stages.Doubts.Add(payment);
+
+        // What was charged before the outage proves nothing: an old copy of the processor may answer since.
+        await PassAsync(4 * Stages.Default.Horizon);
+        Assert.Equal((1, 0), (Stages.Doubts.Count, Stages.Outcomes.Count));
+        Assert.True(_odd.LookUps > 0);
+
+        await ChargeElsewhereAsync(epoch, Clock.GetUtcNow().UtcDateTime);
+        await PassAsync(Stages.Default.Horizon);
+        await SettledAsync(payment, Known.Default);
+    }
+
     // The same charge at the same processor is always safe, so nobody has to wait for a second payment.
     [PostgresFact]
     public async Task A_payment_alone_that_default_lost_is_charged_there_again_after_an_outage_of_any_length()
@@ -253,6 +278,22 @@ public sealed class ProofTests : OneWorker
     {
         await StartAsync(("Gateway:Processors:Default:BaseUrl", _odd.BaseAddress.AbsoluteUri));
         Stages.Lease.Stored(Epoch, Known.AtBoth);
+    }
+
+    /// <summary>Another instance has settled a payment at each processor.</summary>
+    private async Task ChargeElsewhereAsync(int epoch, DateTime requestedAt)
+    {
+        var at = Timestamps.Truncate(requestedAt);
+        foreach (var processor in new[] { Known.Default, Known.Fallback })
+        {
+            var stored = await Rig.Database.StoreAsync(epoch, 1, at);
+            await Rig.Database.Ledger.RecordAsync(Batches.ToRecord(stored, processor, at));
+            if (processor == Known.Fallback)
+                await Rig.Fallback.PlantAsync([new ProcessorPayment(stored.Ids[0], 19.9m, at)]);
+            else
+                _odd.Stored[stored.Ids[0]] =
+                    $$"""{"correlationId":"{{stored.Ids[0]}}","amount":19.9,"requestedAt":"{{at:O}}"}""";
+        }
     }
 
     private async Task SettleOneAsync() => await SettledAsync(Pay(), Known.Default);

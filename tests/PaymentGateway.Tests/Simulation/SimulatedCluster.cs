@@ -342,7 +342,7 @@ internal sealed partial class SimulatedCluster : IDisposable
             // Whatever stopped has ended by then.
             if (Living().All(one => one.IsStopping))
                 Do(new Step(Verb.Start, 0));
-            OperateAndPay(paysOn);
+            OperateAndPay(paysOn, isLong: until - Time.Now < HealedWithin / 2);
             Advance(TimeSpan.FromSeconds(1));
         }
 

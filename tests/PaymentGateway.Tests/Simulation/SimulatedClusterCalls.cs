@@ -41,7 +41,8 @@ internal sealed partial class SimulatedCluster
     private void RepeatLater(Guid id) => Network.After(ClientWaits, () =>
     {
         var payment = _payments[id];
-        if (payment.IsAnswered || payment.PurgedAt is not null || payment.IsAnew)
+        // A crash may have lost it until its owner stores it again, so its client goes on.
+        if (payment.IsAnswered || payment.IsAnew || payment is { PurgedAt: not null, IsCrashed: false })
             return;
 
         var instances = Living().Where(one => !one.IsStopping).ToList();

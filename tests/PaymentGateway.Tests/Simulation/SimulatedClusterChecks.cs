@@ -149,11 +149,11 @@ internal sealed partial class SimulatedCluster
 
     // In half of the schedules traffic goes on after the last fault. In the others all is quiet then, as long as
     // something was settled once: where nothing is known, nothing proves that a processor lacks a payment in doubt.
-    private void OperateAndPay(bool paysOn)
+    private void OperateAndPay(bool paysOn, bool isLong)
     {
         Operate();
         if (paysOn ? Unsettled().Count > 0 && _random.Next(4) == 0
-            : !Rows().Exists(row => row.Settlement is not null))
+            : !Rows().Exists(row => row.Settlement is not null) || (isLong && OnlyAPaymentHelps()))
             PayAtEach();
     }
 
@@ -193,14 +193,16 @@ internal sealed partial class SimulatedCluster
     private List<Row> ReadRows() => _database.Read(
         """
         SELECT correlation_id, accepted_at, p.correlation_id IS NOT NULL, coalesce(owner_epoch, 0),
-               may_be_at, s.processor, s.amount_cents, s.requested_at
+               may_be_at, s.processor, s.amount_cents, s.requested_at,
+               (SELECT used_processors FROM leases WHERE epoch = owner_epoch AND closed_at IS NOT NULL)
         FROM payments p FULL JOIN settlements s USING (accepted_at, correlation_id)
         """,
         row => new Row(
             row.GetGuid(0), row.GetDateTime(1), row.GetBoolean(2), row.GetInt32(3),
             row.IsDBNull(4) ? null : row.GetInt16(4),
             row.IsDBNull(5) ? (short)0 : row.GetInt16(5),
-            row.IsDBNull(5) ? null : (row.GetInt64(6), row.GetDateTime(7))));
+            row.IsDBNull(5) ? null : (row.GetInt64(6), row.GetDateTime(7)),
+            new ProcessorSet(row.IsDBNull(8) ? (short)0 : row.GetInt16(8))));
 
     private Dictionary<short, Sum> ReadTotals() => _database.Read(
         """
@@ -231,10 +233,10 @@ internal sealed partial class SimulatedCluster
         _violation ??= what;
     }
 
-    /// <summary>A payment in the ledger.</summary>
+    /// <summary>A payment in the ledger. LeftAt: its owner is closed, and may have charged it there.</summary>
     private sealed record Row(
         Guid Id, DateTime AcceptedAt, bool IsStored, int Owner, short? MayBeAt, short At,
-        (long Cents, DateTime RequestedAt)? Settlement);
+        (long Cents, DateTime RequestedAt)? Settlement, ProcessorSet LeftAt);
 
     private readonly record struct Sum(long Requests, long Cents)
     {

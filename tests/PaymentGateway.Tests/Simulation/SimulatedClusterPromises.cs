@@ -30,7 +30,8 @@ internal sealed partial class SimulatedCluster
         Network.After(RecordedWithin, () =>
         {
             if (instance.IsFree && instance.ShakenAt < answeredAt && payment is { PurgedAt: null, IsAnew: false }
-                && _held is null && !_hasLost && Rows().Exists(row => row.Id == id && row.Settlement is null))
+                && _held is null && _delayed is null && !_hasLost
+                && Rows().Exists(row => row.Id == id && row.Settlement is null))
                 Violate($"{Name(id)} was charged, and is not in the ledger after {RecordedWithin}");
         });
     }
@@ -86,12 +87,22 @@ internal sealed partial class SimulatedCluster
         }
     }
 
-    // Only the processor that may have it can end the doubt.
+    // Only the processor that may have it can end the doubt. An adopter that has all the doubts that it may have there
+    // leaves further ones to their closed owner.
     private bool IsInDoubtAt(List<FaultyProcessor> away, Row row, Known payment) =>
-        Living().SelectMany(one => one.Part<UnsettledPayments>().Snapshot()).Any(
-            one => one.Id == row.Id && away.Exists(
-                at => one.MayBeAt.Contains(at.Processor)
-                    && (row.MayBeAt > 0 || payment.SentTo.Contains(at.Processor))));
+        away.Exists(at => row.LeftAt.Contains(at.Processor)
+            || ((row.MayBeAt > 0 || payment.SentTo.Contains(at.Processor)) && Living()
+                .SelectMany(one => one.Part<UnsettledPayments>().Snapshot())
+                .Any(one => one.Id == row.Id && one.MayBeAt.Contains(at.Processor))));
+
+    /// <summary>
+    /// Nothing proves that several processors lack a payment in doubt, while its owner has an open circuit at each of
+    /// them and no instance charges there: the next payment ends that.
+    /// </summary>
+    private bool OnlyAPaymentHelps() => Living().Any(one => one.Part<UnsettledPayments>().Snapshot().Exists(
+        payment => payment.Phase == PaymentPhase.InDoubt && !payment.MayBeAt.IsSingle
+            && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
+                lane => lane.Health.Read().Availability != Availability.Usable)));
 
     private void CheckBounds()
     {
