@@ -10,17 +10,17 @@ internal sealed class Marks
     private const int Often = 200;
     private const int Seldom = 2_000;
 
-    // Operators' lists, webhooks, standbys, a restored ledger, new tables; and the feed, which the simulation reads
-    // itself.
+    // Operators' other lists and words, webhooks, standbys, a restored ledger, processors that lose or change what they
+    // stored, new tables; and the feed, which the simulation reads itself.
     private static readonly string[] NotSimulated =
     [
-        "EventStore.PageSql", "LeaseStore.DoubtAllSql", "LeaseStore.ReadingsSql", "MultiHost.CommitSql",
-        "OperatorActionStore.AddSql", "OperatorActionStore.PageSql", "ParkedStore.CountSql", "ParkedStore.ReplaySql",
-        "PaymentQueryStore.InDoubtSql", "PaymentQueryStore.PaymentSql", "PaymentQueryStore.SettledSql",
-        "ReconciliationStore.AcceptedBeforeSql", "SchemaSetup.AppliedSql", "SchemaSetup.LimitSql",
-        "SchemaSetup.LockSql", "SchemaSetup.VersionTableSql", "WebhookStore.AddSql", "WebhookStore.FailSql",
-        "WebhookStore.KeepSql", "WebhookStore.ListSql", "WebhookStore.ReleaseSql", "WebhookStore.ReplaySql",
-        "WebhookStore.TakeSql",
+        "EventStore.AgeSql", "EventStore.PageSql", "LeaseStore.ConfiguredSql", "LeaseStore.DoubtAllSql",
+        "LeaseStore.ReadingsSql", "MultiHost.CommitSql", "OperatorActionStore.AddSql", "OperatorActionStore.PageSql",
+        "OperatorWordStore.SaySql", "ParkedStore.CountSql", "ParkedStore.ReplaySql", "PaymentQueryStore.InDoubtSql",
+        "PaymentQueryStore.PaymentSql", "PaymentQueryStore.SettledSql", "ReconciliationStore.CorrectSql",
+        "ReconciliationStore.PutBackSql", "SchemaSetup.AppliedSql", "SchemaSetup.LimitSql", "SchemaSetup.LockSql",
+        "SchemaSetup.VersionTableSql", "WebhookStore.AddSql", "WebhookStore.FailSql", "WebhookStore.KeepSql",
+        "WebhookStore.ListSql", "WebhookStore.ReleaseSql", "WebhookStore.ReplaySql", "WebhookStore.TakeSql",
     ];
 
     // None of these comes by itself.

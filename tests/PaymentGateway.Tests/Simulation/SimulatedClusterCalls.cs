@@ -116,9 +116,13 @@ internal sealed partial class SimulatedCluster
         var acknowledged = _payments.Where(one => one.Value.History.Known.IsAcknowledged).ToList();
         var (status, body) = await AskAsync(
             instance, instance.Part<PaymentSearch>().ListAsync,
-            request => request.QueryString = new QueryString("?limit=1000"));
+            request => request.QueryString = new QueryString("?limit=200"));
         if (status != 200)
+        {
+            if (status < 500)
+                Violate($"a list is refused: {status} {body}");
             return;
+        }
 
         var listed = JsonNode.Parse(body)!["payments"]!.AsArray()
             .Select(one => (Guid)one!["correlationId"]!).ToList();
