@@ -31,9 +31,17 @@ internal static class AdminGroup
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
         routes.MapGroup("").Passes(routes.ServiceProvider.GetRequiredService<AdminTokens>().Find, role);
 
-    /// <summary>For everybody, on every listener.</summary>
-    public static RouteGroupBuilder MapOpenGroup(this IEndpointRouteBuilder routes) =>
-        routes.MapGroup("").Passes(static _ => AdminToken.Anyone, null);
+    /// <summary>For those who may purge, by Gateway__Admin__Purge.</summary>
+    public static RouteGroupBuilder MapPurgeGroup(this IEndpointRouteBuilder routes) =>
+        OptionsOf(routes).Purger == Purger.Everyone
+            ? routes.MapTokenGroup(Role.Purge)
+            : routes.MapAdminGroup(Role.Purge);
+
+    /// <summary>For those who may look a payment up, by Gateway__Admin__LookUp; on every listener.</summary>
+    public static RouteGroupBuilder MapLookUpGroup(this IEndpointRouteBuilder routes) =>
+        OptionsOf(routes).LookUp == LookUp.Everyone
+            ? routes.MapGroup("").Passes(static _ => AdminToken.Anyone, null)
+            : routes.MapTokenGroup();
 
     /// <summary>For a token or its session, on the admin listener only: the calls of an operator's page.</summary>
     public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path) =>
@@ -43,6 +51,9 @@ internal static class AdminGroup
     /// <summary>For signing in: no token and no session, on the admin listener only.</summary>
     public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
         routes.MapGroup(path).WithMetadata(AdminListener.Only).RefusesOtherSites();
+
+    private static OperatorOptions OptionsOf(IEndpointRouteBuilder routes) =>
+        routes.ServiceProvider.GetRequiredService<GatewayOptions>().Operators;
 
     private static RouteGroupBuilder Passes(
         this RouteGroupBuilder routes, Func<HttpContext, AdminToken?> find, Role? role)

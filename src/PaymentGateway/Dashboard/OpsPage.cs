@@ -1,4 +1,6 @@
 using PaymentGateway.Admin;
+using PaymentGateway.Leasing;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Dashboard;
 
@@ -12,7 +14,17 @@ internal static class OpsPage
     // No secrets, so no session is needed.
     private static readonly string[] Files = ["ops.css", "ops.js", "uplot.js", "uplot.css", "uplot.txt"];
 
-    public static void MapOps(this IEndpointRouteBuilder routes)
+    public static void AddDashboard(this IServiceCollection services)
+    {
+        services.AddSingleton<OpsEvents>();
+        services.AddSingleton<OverviewStream>();
+        services.AddSingleton<SharedFactsReader>();
+        services.AddSingleton(provider => new OverviewBuilder(
+            provider.GetRequiredService<GatewayOptions>(), provider.GetRequiredService<InstanceLock>().Identity,
+            provider.GetRequiredService<InstanceReader>().Bounds));
+    }
+
+    public static void MapDashboard(this IEndpointRouteBuilder routes)
     {
         var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
         var actions = routes.ServiceProvider.GetRequiredService<OperatorCalls>();

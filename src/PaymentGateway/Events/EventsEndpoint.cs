@@ -17,10 +17,7 @@ internal sealed class EventsEndpoint(
 
     private int _readers;
 
-    public static void MapEvents(IEndpointRouteBuilder admin) =>
-        admin.MapGet(Path, admin.ServiceProvider.GetRequiredService<EventsEndpoint>().AnswerAsync);
-
-    private async Task AnswerAsync(HttpContext context)
+    public async Task AnswerAsync(HttpContext context)
     {
         var reader = new QueryReader(context);
         var after = reader.After(EventCursor.TryRead);
@@ -74,6 +71,19 @@ internal sealed class EventsEndpoint(
         : JsonAnswer.WriteAsync(
             context, new EventList(page.Events.ConvertAll(EventAnswer.Of), $"{page.Next}"),
             EventJsonContext.Default.EventList);
+}
+
+/// <summary>Registers and maps the feed of events.</summary>
+internal static class EventsSetup
+{
+    public static void AddEvents(this IServiceCollection services)
+    {
+        services.AddSingleton<EventStore>();
+        services.AddSingleton<EventsEndpoint>();
+    }
+
+    public static void MapEvents(this IEndpointRouteBuilder admin) => admin.MapGet(
+        EventsEndpoint.Path, admin.ServiceProvider.GetRequiredService<EventsEndpoint>().AnswerAsync);
 }
 
 /// <summary>A page of events; Next is the position after it, also at the end.</summary>

@@ -14,6 +14,9 @@ internal static class ReconciliationEndpoint
     // nginx waits 3 s for the next byte, and asks the other instance when there was none.
     private static readonly TimeSpan Beat = TimeSpan.FromSeconds(1);
 
+    public static void AddReconciliations(this IServiceCollection services) =>
+        services.AddSingleton<ReconciliationRun>();
+
     public static void MapReconciliations(this IEndpointRouteBuilder admin)
     {
         var reconciliation = admin.ServiceProvider.GetRequiredService<ReconciliationRun>();

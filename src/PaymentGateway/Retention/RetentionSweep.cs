@@ -59,3 +59,9 @@ internal sealed partial class RetentionSweep(
         public static partial void Failed(ILogger log, LogLevel level, string reason);
     }
 }
+
+/// <summary>Registers what the sweep needs.</summary>
+internal static class RetentionSetup
+{
+    public static void AddRetention(this IServiceCollection services) => services.AddSingleton<RetentionStore>();
+}

@@ -12,6 +12,13 @@ internal static class AuditEndpoints
 
     private static readonly TimeSpan HangUpNoticed = TimeSpan.FromMilliseconds(100);
 
+    public static void AddAudit(this IServiceCollection services)
+    {
+        services.AddSingleton<LedgerSummary>();
+        services.AddSingleton(provider => new SummaryQueries(
+            provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
+    }
+
     /// <param name="purgers">The group of callers who may purge.</param>
     public static void MapAudit(this IEndpointRouteBuilder routes, IEndpointRouteBuilder purgers)
     {

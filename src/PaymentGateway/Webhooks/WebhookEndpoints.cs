@@ -1,5 +1,6 @@
 using PaymentGateway.Events;
 using PaymentGateway.Storage;
+using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Webhooks;
 
@@ -14,35 +15,51 @@ internal static class WebhookEndpoints
     // nginx and the verb wait little longer.
     private static readonly TimeSpan TestWithin = TimeSpan.FromSeconds(2);
 
+    public static void AddWebhooks(this IServiceCollection services, SettingsReader settings)
+    {
+        services.AddSingleton(WebhookOptions.Read(settings));
+        services.AddSingleton<WebhookStore>();
+        services.AddSingleton<WebhookClient>();
+        services.AddSingleton<WebhookWorker>();
+    }
+
+    /// <summary>Maps the calls, and adds the gauges of the deliveries.</summary>
     public static void MapWebhooks(this IEndpointRouteBuilder admin)
     {
         var store = admin.ServiceProvider.GetRequiredService<WebhookStore>();
         var client = admin.ServiceProvider.GetRequiredService<WebhookClient>();
-        var options = admin.ServiceProvider.GetRequiredService<GatewayOptions>();
+        var endpoints = admin.ServiceProvider.GetRequiredService<IReadOnlyList<WebhookOptions>>();
         var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
+        var worker = admin.ServiceProvider.GetRequiredService<WebhookWorker>();
+        var metrics = admin.ServiceProvider.GetRequiredService<GatewayMetrics>();
+        metrics.AddGauge("webhooks.failing", "s", "How long the webhook has failed that has failed for longest.",
+            () => worker.FailingSeconds);
+        metrics.AddGauge("webhooks.age", "s", "Age of the oldest event that a webhook has not got.",
+            () => worker.OldestSeconds);
         admin.MapGet(Path, async context => await JsonAnswer.WriteAsync(
             context, new WebhookList(await store.ListAsync()), WebhookJsonContext.Default.WebhookList));
-        admin.MapPost(Path + "/{name}/replay", context => ReplayAsync(context, store, options));
-        admin.MapPost(Path + "/{name}/test", context => TestAsync(context, client, options, clock));
+        admin.MapPost(Path + "/{name}/replay", context => ReplayAsync(context, store, endpoints));
+        admin.MapPost(Path + "/{name}/test", context => TestAsync(context, client, endpoints, clock));
     }
 
-    private static async Task ReplayAsync(HttpContext context, WebhookStore store, GatewayOptions options)
+    private static async Task ReplayAsync(
+        HttpContext context, WebhookStore store, IReadOnlyList<WebhookOptions> endpoints)
     {
         var reader = new QueryReader(context);
         var after = reader.After(EventCursor.TryRead);
         if (await reader.RefusesAsync())
             return;
 
-        if (Find(context, options) is { } endpoint && await store.ReplayAsync(endpoint.Name, $"{after}"))
+        if (Find(context, endpoints) is { } endpoint && await store.ReplayAsync(endpoint.Name, $"{after}"))
             context.Response.StatusCode = 202;
         else
             await RefuseAsync(context);
     }
 
     private static async Task TestAsync(
-        HttpContext context, WebhookClient client, GatewayOptions options, TimeProvider clock)
+        HttpContext context, WebhookClient client, IReadOnlyList<WebhookOptions> endpoints, TimeProvider clock)
     {
-        if (Find(context, options) is not { } endpoint)
+        if (Find(context, endpoints) is not { } endpoint)
         {
             await RefuseAsync(context);
             return;
@@ -58,8 +75,8 @@ internal static class WebhookEndpoints
             context, new TestAnswer(failure is null, failure?.Reason), WebhookJsonContext.Default.TestAnswer);
     }
 
-    private static WebhookOptions? Find(HttpContext context, GatewayOptions options) =>
-        options.Webhooks.FirstOrDefault(one => one.Name.Equals(
+    private static WebhookOptions? Find(HttpContext context, IReadOnlyList<WebhookOptions> endpoints) =>
+        endpoints.FirstOrDefault(one => one.Name.Equals(
             (string?)context.Request.RouteValues["name"], StringComparison.OrdinalIgnoreCase));
 
     private static Task RefuseAsync(HttpContext context) => ProblemAnswer.WriteAsync(

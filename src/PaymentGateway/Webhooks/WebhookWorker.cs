@@ -9,8 +9,8 @@ namespace PaymentGateway.Webhooks;
 /// endpoint has a loop of its own, so none delays another.
 /// </summary>
 internal sealed partial class WebhookWorker(
-    WebhookStore store, EventStore events, WebhookClient client, GatewayOptions options, TimeProvider clock,
-    ILogger<WebhookWorker> log) : BackgroundService
+    WebhookStore store, EventStore events, WebhookClient client, IReadOnlyList<WebhookOptions> endpoints,
+    GatewayOptions options, TimeProvider clock, ILogger<WebhookWorker> log) : BackgroundService
 {
     private const int PageMax = 50;
 
@@ -33,15 +33,15 @@ internal sealed partial class WebhookWorker(
     public static TimeSpan BackoffOf(int failures, double chance) =>
         chance * (failures > 12 ? WebhookStore.PauseMax : TimeSpan.FromSeconds(1 << (failures - 1)));
 
-    protected override Task ExecuteAsync(CancellationToken stoppingToken) => options.Webhooks.Count == 0
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => endpoints.Count == 0
         ? Task.CompletedTask
-        : Task.WhenAll(options.Webhooks.Select(one => FollowAsync(one, stoppingToken))
+        : Task.WhenAll(endpoints.Select(one => FollowAsync(one, stoppingToken))
             .Append(RepeatAsync("list", WatchAsync, stoppingToken)));
 
     private async Task WatchAsync()
     {
         var rows = (await store.ListAsync())
-            .FindAll(row => options.Webhooks.Any(one => one.Name == row.Name) && row.Position is not null);
+            .FindAll(row => endpoints.Any(one => one.Name == row.Name) && row.Position is not null);
         FailingSeconds = rows.Max(row => row.FailingSeconds) ?? 0;
         var positions = rows.ConvertAll(row => EventCursor.TryRead(row.Position!));
         OldestSeconds = rows.Count == 0 ? 0 : await events.AgeAsync(positions.Contains(null)

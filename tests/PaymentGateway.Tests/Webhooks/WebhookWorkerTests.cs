@@ -377,15 +377,15 @@ public sealed class WebhookRulesTests
             ($"Gateway:Webhooks:shop:{setting}", value),
         ];
 
-        var wrong = Assert.Throws<ConfigurationException>(() => TestSettings.Read(all));
+        var wrong = Assert.Throws<ConfigurationException>(() => WebhookOptions.Read(TestSettings.ReaderOf(all)));
 
         Assert.StartsWith($"Gateway__Webhooks__shop__{setting}: ", wrong.Message, StringComparison.Ordinal);
         Assert.DoesNotContain("c2hvcnQ", wrong.Message, StringComparison.Ordinal);
-        Assert.Equal("/hook", TestSettings.Read(all[..2]).Webhooks[0].Url.AbsolutePath);
+        Assert.Equal("/hook", WebhookOptions.Read(TestSettings.ReaderOf(all[..2]))[0].Url.AbsolutePath);
     }
 
     [Fact]
-    public void A_name_may_be_written_in_any_case() => Assert.Equal("shop", TestSettings.Read(
+    public void A_name_may_be_written_in_any_case() => Assert.Equal("shop", WebhookOptions.Read(TestSettings.ReaderOf(
         ("Gateway:Webhooks:Shop:Url", "https://shop.example/hook"),
-        ("Gateway:Webhooks:SHOP:Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")).Webhooks[0].Name);
+        ("Gateway:Webhooks:SHOP:Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")))[0].Name);
 }

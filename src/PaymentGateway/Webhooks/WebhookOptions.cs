@@ -1,4 +1,4 @@
-namespace PaymentGateway.Configuration;
+namespace PaymentGateway.Webhooks;
 
 /// <summary>An endpoint that events are delivered to. No record, because ToString would show the secret.</summary>
 /// <param name="name">In lower case, so that it is the same at each instance.</param>

@@ -1,0 +1,40 @@
+using PaymentGateway.Admin;
+using PaymentGateway.Dashboard;
+using PaymentGateway.Events;
+using PaymentGateway.Reconciliation;
+using PaymentGateway.Retention;
+using PaymentGateway.Telemetry;
+using PaymentGateway.Webhooks;
+
+namespace PaymentGateway.Hosting;
+
+/// <summary>
+/// The features for an operator. Each registers and maps itself in its own folder and has a line in each of these lists;
+/// one that runs beside the requests has a third line, in the list of StageSetup.
+/// </summary>
+internal static class OperatorSetup
+{
+    /// <param name="settings">A feature reads its own settings.</param>
+    public static void AddOperator(this IServiceCollection services, SettingsReader settings)
+    {
+        // One for each kind of query, so that a flood of one leaves the other alone.
+        services.AddTransient<QueryLimit>();
+        services.AddAdmin();
+        services.AddReconciliations();
+        services.AddEvents();
+        services.AddWebhooks(settings);
+        services.AddRetention();
+        services.AddDashboard();
+    }
+
+    public static void MapOperator(this IEndpointRouteBuilder routes)
+    {
+        var admin = routes.MapAdminGroup();
+        routes.MapAdmin();
+        admin.MapReconciliations();
+        admin.MapMetrics();
+        admin.MapEvents();
+        admin.MapWebhooks();
+        routes.MapDashboard();
+    }
+}
