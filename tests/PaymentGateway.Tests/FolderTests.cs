@@ -39,6 +39,13 @@ public sealed class FolderTests
     // The project file names these for all files, so only the names of their types show a use.
     private static readonly string[] Imported = ["Configuration", "Http"];
 
+    // Circles of files that stay for now, each with its reason.
+    private static readonly string[] KnownCircles =
+    [
+        // The intake gives its writer what it writes: AcceptResult and PendingAcceptance. A new intake follows.
+        "Accepting: Intake.cs IntakeWriter.cs",
+    ];
+
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");
 
     [Fact]
@@ -74,6 +81,29 @@ public sealed class FolderTests
             Directory.GetFiles(Root, "*.cs", SearchOption.AllDirectories),
             file => File.ReadLines(file).Any(line => line.Contains(" Program.", StringComparison.Ordinal)));
     }
+
+    // A circle ends when one type moves to another file.
+    [Fact]
+    public void The_files_of_a_folder_use_each_other_one_way() => Assert.Equal(
+        KnownCircles,
+        Folders().Append("").Select(folder => (folder, Files: FolderUses.InCircles(
+                Directory.GetFiles(Path.Combine(Root, folder), "*.cs")
+                    .ToDictionary(file => Path.GetFileName(file), File.ReadAllLines))))
+            .Where(one => one.Files.Any()).Select(one => $"{one.folder}: {string.Join(' ', one.Files)}"));
+
+    [Theory]
+    [InlineData("Answer", "Report", "", "")]
+    [InlineData("Answer", "Report", "Verb", "A B C")]
+    [InlineData("Answer", "Verb", "", "A B")]
+    [InlineData("Log", "Verb", "", "")]
+    public void A_circle_has_the_files_that_lead_back_to_themselves(string a, string b, string c, string circle) =>
+        Assert.Equal(circle.Split(' ', StringSplitOptions.RemoveEmptyEntries), FolderUses.InCircles(
+            new Dictionary<string, string[]>
+            {
+                ["A"] = ["internal sealed class Verb", $"    {a}.Write();", "    private static class Log"],
+                ["B"] = ["internal static class Answer", $"    {b}.Write();", "    private static class Log"],
+                ["C"] = ["internal sealed record Report", $"    {c}.Write();", "    private static class Log"],
+            }));
 
     [Theory]
     [InlineData("    private readonly PaymentStore store;", true)]

@@ -33,7 +33,3 @@ internal static class ActionsEndpoint
                 AdminJsonContext.Default.ActionList));
     }
 }
-
-/// <summary>A page of actions; Next is where to go on, null at the end.</summary>
-internal sealed record ActionList(
-    List<OperatorActionRow> Actions, [property: JsonIgnore(Condition = JsonIgnoreCondition.Never)] string? Next);

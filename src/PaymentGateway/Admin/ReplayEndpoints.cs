@@ -69,6 +69,3 @@ internal static class ReplayEndpoints
                 context, Problems.NotParked, "No parked payment has this correlationId.", "id");
     }
 }
-
-/// <summary>Complete is false when the time was over before the last payment.</summary>
-internal sealed record ReplayAnswer(int Replayed, bool Complete);

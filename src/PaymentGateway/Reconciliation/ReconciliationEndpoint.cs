@@ -96,24 +96,3 @@ internal static class ReconciliationEndpoint
     private static Task WriteAsync(HttpContext context, string text) =>
         context.Response.WriteAsync(text, CancellationToken.None);
 }
-
-/// <summary>A window of requestedAt, both bounds inclusive, UTC; absent is as far as possible.</summary>
-internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Repair)
-{
-    /// <returns>Null when a parameter is wrong, which is answered with 400.</returns>
-    public static async Task<ReconciliationQuery?> ReadAsync(HttpContext context, DateTime closedUntil)
-    {
-        var reader = new QueryReader(context);
-        var (from, to) = reader.Window(Problems.InvalidWindow);
-        var repair = reader.Value(
-            "repair", "true or false", static text => text is "true" or "false" ? text == "true" : (bool?)null);
-        var closed = $"{closedUntil:yyyy-MM-dd'T'HH:mm:ss.fff'Z'}";
-        if (to > closedUntil)
-            reader.Refuse(
-                "to", $"may be {closed} now, and no later: younger payments may be in flight.", Problems.InvalidWindow);
-        if (from > closedUntil)
-            reader.Refuse(
-                "from", $"is later than {closed}: younger payments may be in flight.", Problems.InvalidWindow);
-        return await reader.RefusesAsync() ? null : new ReconciliationQuery(from, to, repair ?? false);
-    }
-}

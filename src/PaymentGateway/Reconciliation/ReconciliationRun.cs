@@ -182,15 +182,23 @@ internal sealed partial class ReconciliationRun(
     }
 }
 
-/// <summary>A reconciliation cannot go on; the message is for an operator.</summary>
-internal sealed class StoppedException(
-    string message, Problem? problem = null, string? parameter = null, int? retryAfterSeconds = null)
-    : Exception(message)
+/// <summary>A window of requestedAt, both bounds inclusive, UTC; absent is as far as possible.</summary>
+internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Repair)
 {
-    /// <summary>The answer if nothing was compared yet; null: the report has the message in any case.</summary>
-    public Problem? Problem => problem;
-
-    public string? Parameter => parameter;
-
-    public int? RetryAfterSeconds => retryAfterSeconds;
+    /// <returns>Null when a parameter is wrong, which is answered with 400.</returns>
+    public static async Task<ReconciliationQuery?> ReadAsync(HttpContext context, DateTime closedUntil)
+    {
+        var reader = new QueryReader(context);
+        var (from, to) = reader.Window(Problems.InvalidWindow);
+        var repair = reader.Value(
+            "repair", "true or false", static text => text is "true" or "false" ? text == "true" : (bool?)null);
+        var closed = $"{closedUntil:yyyy-MM-dd'T'HH:mm:ss.fff'Z'}";
+        if (to > closedUntil)
+            reader.Refuse(
+                "to", $"may be {closed} now, and no later: younger payments may be in flight.", Problems.InvalidWindow);
+        if (from > closedUntil)
+            reader.Refuse(
+                "from", $"is later than {closed}: younger payments may be in flight.", Problems.InvalidWindow);
+        return await reader.RefusesAsync() ? null : new ReconciliationQuery(from, to, repair ?? false);
+    }
 }

@@ -22,6 +22,25 @@ internal static class FolderUses
         return lines.SelectMany(line => Name.Matches(WithoutProse(line))).Any(match => names.Contains(match.Value));
     }
 
+    /// <summary>The files of a folder that use each other in a circle, or that stand between two circles.</summary>
+    /// <param name="files">The lines of each file, by its name.</param>
+    public static IEnumerable<string> InCircles(IReadOnlyDictionary<string, string[]> files)
+    {
+        // The types within a type are its own.
+        var uses = files.ToDictionary(file => file.Key, file => files.Keys.Where(other => other != file.Key
+            && OfTypes(file.Value, files[other].Where(line => !line.StartsWith(' ')))).ToHashSet());
+        // A file that uses no other one, or that no other one uses, is in no circle.
+        while (uses.Keys.FirstOrDefault(file => uses[file].Count == 0
+            || !uses.Values.Any(used => used.Contains(file))) is { } free)
+        {
+            uses.Remove(free);
+            foreach (var used in uses.Values)
+                used.Remove(free);
+        }
+
+        return uses.Keys.Order();
+    }
+
     private static string WithoutProse(string line)
     {
         var code = line.IndexOf("//", StringComparison.Ordinal) is >= 0 and var at && !line.Contains("://")
