@@ -21,7 +21,7 @@ internal static class ActionsEndpoint
         var before = reader.After(static text =>
             long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var id) && id > 0
                 ? id : (long?)null);
-        if (await reader.RefusesAsync())
+        if (await reader.AnswerFirstFaultAsync())
             return;
 
         // One more than is shown, to know whether another page follows.

@@ -20,8 +20,8 @@ internal static class AdminGroup
     public static RouteGroupBuilder MapSharedAdminGroup(this IEndpointRouteBuilder routes)
     {
         var listener = routes.ServiceProvider.GetRequiredService<AdminListener>();
-        return routes.MapTokenGroup().Around(next => context =>
-            listener.Accepted(context) ? next(context) : ProblemAnswer.WriteNotFoundAsync(context));
+        return routes.MapTokenGroup().Wrap(next => context =>
+            listener.HasAccepted(context) ? next(context) : ProblemAnswer.WriteNotFoundAsync(context));
     }
 
     /// <summary>
@@ -29,7 +29,7 @@ internal static class AdminGroup
     /// </summary>
     /// <param name="role">The role that the call needs; null: Read for GET and HEAD, Operate for the others.</param>
     public static RouteGroupBuilder MapTokenGroup(this IEndpointRouteBuilder routes, Role? role = null) =>
-        routes.MapGroup("").Passes(routes.ServiceProvider.GetRequiredService<AdminTokens>().Find, role);
+        routes.MapGroup("").Admit(routes.ServiceProvider.GetRequiredService<AdminTokens>().Authenticate, role);
 
     /// <summary>For those who may purge, by Gateway__Admin__Purge.</summary>
     public static RouteGroupBuilder MapPurgeGroup(this IEndpointRouteBuilder routes) =>
@@ -40,34 +40,34 @@ internal static class AdminGroup
     /// <summary>For those who may look a payment up, by Gateway__Admin__LookUp; on every listener.</summary>
     public static RouteGroupBuilder MapLookUpGroup(this IEndpointRouteBuilder routes) =>
         OptionsOf(routes).LookUp == LookUp.Everyone
-            ? routes.MapGroup("").Passes(static _ => AdminToken.Anyone, null)
+            ? routes.MapGroup("").Admit(static _ => AdminToken.Anyone, null)
             : routes.MapTokenGroup();
 
     /// <summary>For a token or its session, on the admin listener only: the calls of an operator's page.</summary>
     public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path) =>
         routes.MapGroup(path).WithMetadata(AdminListener.Only)
-            .Passes(routes.ServiceProvider.GetRequiredService<AdminSession>().Find, null);
+            .Admit(routes.ServiceProvider.GetRequiredService<AdminSession>().Authenticate, null);
 
     /// <summary>For signing in: no token and no session, on the admin listener only.</summary>
     public static RouteGroupBuilder MapSameSiteGroup(this IEndpointRouteBuilder routes, string path) =>
-        routes.MapGroup(path).WithMetadata(AdminListener.Only).RefusesOtherSites();
+        routes.MapGroup(path).WithMetadata(AdminListener.Only).RefuseOtherSites();
 
     private static OperatorOptions OptionsOf(IEndpointRouteBuilder routes) =>
         routes.ServiceProvider.GetRequiredService<GatewayOptions>().Operators;
 
-    private static RouteGroupBuilder Passes(
-        this RouteGroupBuilder routes, Func<HttpContext, AdminToken?> find, Role? role)
+    private static RouteGroupBuilder Admit(
+        this RouteGroupBuilder routes, Func<HttpContext, AdminToken?> authenticate, Role? role)
     {
         var calls = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<OperatorCalls>();
-        return routes.AnswersWithoutDatabase()
-            .Around(next => context => calls.PassAsync(context, find(context), role, next))
-            .RefusesOtherSites();
+        return routes.AnswerWithoutDatabase()
+            .Wrap(next => context => calls.PassAsync(context, authenticate(context), role, next))
+            .RefuseOtherSites();
     }
 
     // Browsers send the POST of any page. Before a PUT or DELETE they ask for permission (CORS), which the gateway
     // never gives.
-    private static RouteGroupBuilder RefusesOtherSites(this RouteGroupBuilder routes) =>
-        routes.Around(next => context =>
+    private static RouteGroupBuilder RefuseOtherSites(this RouteGroupBuilder routes) =>
+        routes.Wrap(next => context =>
             HttpMethods.IsPost(context.Request.Method) && AdminSession.IsOfOtherSite(context.Request)
                 ? ProblemAnswer.WriteAsync(
                     context, Problems.CrossSiteRequest, "A page of another host may not do this.", "Origin")

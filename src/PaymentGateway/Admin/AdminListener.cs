@@ -29,7 +29,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
         new JumpTable(this, DestinationOf(true, edges), DestinationOf(false, edges));
 
     /// <summary>Whether a request came by an operator's listener.</summary>
-    public bool Accepted(HttpContext context)
+    public bool HasAccepted(HttpContext context)
     {
         var local = LocalOf(context);
         return options.Instance.Urls.Operator.Any(admin => local switch
@@ -69,6 +69,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
 
     private sealed class JumpTable(AdminListener listener, int admin, int others) : PolicyJumpTable
     {
-        public override int GetDestination(HttpContext httpContext) => listener.Accepted(httpContext) ? admin : others;
+        public override int GetDestination(HttpContext httpContext) =>
+            listener.HasAccepted(httpContext) ? admin : others;
     }
 }

@@ -18,13 +18,14 @@ internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
     public static readonly TimeSpan Length = TimeSpan.FromHours(10);
 
     /// <summary>The token that a request has, or that began its session; null when there is none.</summary>
-    public AdminToken? Find(HttpContext context) => tokens.Find(context) ?? OfCookie(context.Request.Cookies[Cookie]);
+    public AdminToken? Authenticate(HttpContext context) =>
+        tokens.Authenticate(context) ?? OfCookie(context.Request.Cookies[Cookie]);
 
     /// <summary>Sets the cookie for a path when a form's token is right.</summary>
     /// <returns>The token; null when it is wrong.</returns>
     public AdminToken? Begin(HttpContext context, string given, string path)
     {
-        var token = tokens.Find(context, Encoding.UTF8.GetBytes(given));
+        var token = tokens.Authenticate(context, Encoding.UTF8.GetBytes(given));
         if (token is null || !tokens.AreNeeded)
             return token;
 

@@ -18,17 +18,18 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
 
     public bool AreNeeded => options.Operators.Tokens.Count > 0;
 
-    /// <summary>The token in a request's headers; null when it is missing or wrong.</summary>
-    public AdminToken? Find(HttpContext context) =>
+    /// <summary>Counts a wrong token.</summary>
+    /// <returns>The token in a request's headers; null when it is missing or wrong.</returns>
+    public AdminToken? Authenticate(HttpContext context) =>
         // Latin-1 gives the bytes as they came (GatewayApp), so a token in UTF-8 equals its setting.
-        Find(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
+        Authenticate(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
 
     /// <summary>Compares in constant time.</summary>
     /// <returns>
     /// Null when it is wrong. A right one passes however many wrong ones came from its address, because clients share
     /// addresses: behind one proxy all do.
     /// </returns>
-    public AdminToken? Find(HttpContext context, byte[] given)
+    public AdminToken? Authenticate(HttpContext context, byte[] given)
     {
         if (!AreNeeded)
             return AdminToken.Anyone;

@@ -92,8 +92,8 @@ internal sealed record PaymentQuery(
         var limit = reader.Limit();
         var after = reader.After(CursorText.TryRead);
         if (processor is not null && state is not (null or PaymentState.Settled))
-            reader.Refuse("processor", "is known of settled payments only.");
-        if (await reader.RefusesAsync())
+            reader.NoteFault("processor", "is known of settled payments only.");
+        if (await reader.AnswerFirstFaultAsync())
             return null;
 
         var last = to is { } latest

@@ -38,7 +38,7 @@ internal static class ReplayEndpoints
 
         var reader = new QueryReader(context);
         var reason = reader.Text("reason");
-        if (await reader.RefusesAsync())
+        if (await reader.AnswerFirstFaultAsync())
             return;
 
         var began = clock.GetTimestamp();

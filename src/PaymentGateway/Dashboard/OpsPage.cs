@@ -29,8 +29,8 @@ internal static class OpsPage
         var session = routes.ServiceProvider.GetRequiredService<AdminSession>();
         var actions = routes.ServiceProvider.GetRequiredService<OperatorCalls>();
         var open = routes.MapSameSiteGroup(Path);
-        open.MapPage("", "ops.html").Around(next => context =>
-            session.Find(context) is null ? SeeOther(context, "ops" + SignInPath) : next(context));
+        open.MapPage("", "ops.html").Wrap(next => context =>
+            session.Authenticate(context) is null ? SeeOther(context, "ops" + SignInPath) : next(context));
         foreach (var file in Files)
             open.MapPage("/" + file, file);
         open.MapPage(SignInPath, "sign-in.html");

@@ -26,7 +26,7 @@ internal sealed class EventsEndpoint(
             "wait", $"a whole number of seconds from 0 to {WaitSecondsMax}",
             static text => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var seconds)
                 && seconds <= WaitSecondsMax ? seconds : (int?)null) ?? 0;
-        if (await reader.RefusesAsync())
+        if (await reader.AnswerFirstFaultAsync())
             return;
 
         try

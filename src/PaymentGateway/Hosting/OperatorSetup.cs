@@ -9,8 +9,8 @@ using PaymentGateway.Webhooks;
 namespace PaymentGateway.Hosting;
 
 /// <summary>
-/// The features for an operator. Each registers and maps itself in its own folder and has a line in each of these lists;
-/// one that runs beside the requests has a third line, in the list of StageSetup.
+/// The features for an operator. Each registers and maps itself in its own folder, and has a line in each of these
+/// lists; one that runs beside the requests has a third line, in the list of hosted parts (StageSetup).
 /// </summary>
 internal static class OperatorSetup
 {

@@ -194,11 +194,11 @@ internal sealed record ReconciliationQuery(DateTime? From, DateTime? To, bool Re
             "repair", "true or false", static text => text is "true" or "false" ? text == "true" : (bool?)null);
         var closed = $"{closedUntil:yyyy-MM-dd'T'HH:mm:ss.fff'Z'}";
         if (to > closedUntil)
-            reader.Refuse(
+            reader.NoteFault(
                 "to", $"may be {closed} now, and no later: younger payments may be in flight.", Problems.InvalidWindow);
         if (from > closedUntil)
-            reader.Refuse(
+            reader.NoteFault(
                 "from", $"is later than {closed}: younger payments may be in flight.", Problems.InvalidWindow);
-        return await reader.RefusesAsync() ? null : new ReconciliationQuery(from, to, repair ?? false);
+        return await reader.AnswerFirstFaultAsync() ? null : new ReconciliationQuery(from, to, repair ?? false);
     }
 }

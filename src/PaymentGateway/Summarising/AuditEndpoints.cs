@@ -28,7 +28,7 @@ internal static class AuditEndpoints
         var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
         routes.MapGetAndHead(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
-            .AnswersWithoutDatabase();
+            .AnswerWithoutDatabase();
         purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease, clock));
     }
 
@@ -37,7 +37,7 @@ internal static class AuditEndpoints
     {
         var reader = new QueryReader(context, Problems.InvalidWindow);
         var (from, to) = reader.Window();
-        if (await reader.RefusesAsync())
+        if (await reader.AnswerFirstFaultAsync())
             return;
 
         var askedAt = clock.GetTimestamp();

@@ -47,7 +47,7 @@ internal static class WebhookEndpoints
     {
         var reader = new QueryReader(context);
         var after = reader.After(EventCursor.TryRead);
-        if (await reader.RefusesAsync())
+        if (await reader.AnswerFirstFaultAsync())
             return;
 
         if (Find(context, endpoints) is { } endpoint && await store.ReplayAsync(endpoint.Name, $"{after}"))

@@ -59,7 +59,7 @@ public sealed class AdminSessionTests
         var context = new DefaultHttpContext();
         var session = Session(TestSettings.Read());
 
-        Assert.Same(AdminToken.Anyone, session.Find(context));
+        Assert.Same(AdminToken.Anyone, session.Authenticate(context));
         Assert.Same(AdminToken.Anyone, session.Begin(context, "", "/ops"));
         Assert.Empty(context.Response.Headers.SetCookie.ToArray());
     }
@@ -118,6 +118,6 @@ public sealed class AdminSessionTests
     {
         var context = new DefaultHttpContext();
         context.Request.Headers.Cookie = $"{AdminSession.Cookie}={cookie}";
-        return Session(token).Find(context) is not null;
+        return Session(token).Authenticate(context) is not null;
     }
 }
