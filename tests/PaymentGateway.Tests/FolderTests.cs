@@ -122,11 +122,37 @@ public sealed class FolderTests
     [InlineData("    var rate = options.Storage.MaxRate;", null)]
     [InlineData("    var text = \"Storage.Profile\";", null)]
     [InlineData("namespace PaymentGateway.Storage;", null)]
-    public void A_use_is_a_using_line_or_a_qualified_name(string line, string? used) =>
-        Assert.Equal(used is null ? [] : [used], FolderUses.Of([line], ["Storage", "Leasing"]));
+    [InlineData("    Run(Storage.Migration.All);", "Storage")]
+    [InlineData("using PaymentGateway.Operator;", "Operator")]
+    [InlineData("using PaymentGateway.Operator.Admin;", "Operator/Admin")]
+    [InlineData("    private readonly Admin.PaymentSearch search;", "Operator/Admin")]
+    public void A_use_is_a_using_line_or_a_qualified_name(string line, string? used) => Assert.Equal(
+        used is null ? [] : [used], FolderUses.Of([line], ["Storage", "Leasing", "Operator", "Operator/Admin"]));
 
-    private static List<string> Folders() => Directory.GetDirectories(Root)
-        .Select(Path.GetFileName).OfType<string>().Where(name => name is not ("bin" or "obj")).Order().ToList();
+    [Theory]
+    [InlineData("src", "PaymentGateway")]
+    [InlineData("tests", "PaymentGateway.Tests")]
+    public void A_namespace_is_named_after_its_folder(string top, string project)
+    {
+        var root = Repository.PathOf(top, project);
+
+        Assert.All(CodeBelow(root), file =>
+        {
+            string[] folders = [project, .. Path.GetRelativePath(root, file).Split('/')[..^1]];
+            Assert.All(
+                File.ReadLines(file).Where(line => line.StartsWith("namespace ", StringComparison.Ordinal)),
+                line => Assert.Equal($"namespace {string.Join('.', folders)};", line));
+        });
+    }
+
+    // Those with files; a folder within another one is one of its own.
+    private static List<string> Folders() => CodeBelow(Root).Select(file => Path.GetDirectoryName(file)!)
+        .Where(folder => folder != Root).Distinct().Select(folder => Path.GetRelativePath(Root, folder))
+        .Order().ToList();
+
+    private static IEnumerable<string> CodeBelow(string root) => Directory
+        .EnumerateFiles(root, "*.cs", SearchOption.AllDirectories)
+        .Where(file => Path.GetRelativePath(root, file).Split('/')[0] is not ("bin" or "obj"));
 
     private static IEnumerable<string> UsesOf(string folder, List<string> folders) =>
         UsesOf(LinesOf(folder), folders).Where(used => used != folder);
@@ -135,6 +161,5 @@ public sealed class FolderTests
         .Union(Imported.Where(folder => FolderUses.OfTypes(lines, LinesOf(folder))));
 
     private static string[] LinesOf(string folder) => Directory
-        .EnumerateFiles(Path.Combine(Root, folder), "*.cs", SearchOption.AllDirectories)
-        .SelectMany(File.ReadLines).ToArray();
+        .EnumerateFiles(Path.Combine(Root, folder), "*.cs").SelectMany(File.ReadLines).ToArray();
 }
