@@ -14,26 +14,31 @@ public sealed class FolderTests
         ("Storage", ["Configuration"]),
         ("Telemetry", ["Configuration"]),
         ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
-        ("Retention", ["Configuration", "Storage", "Telemetry"]),
         ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Processors", ["Configuration", "Http", "Leasing", "Routing", "Storage", "Telemetry"]),
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
-        ("Events", ["Http", "Storage"]),
-        ("Webhooks", ["Configuration", "Events", "Http", "Storage", "Telemetry"]),
         ("Settling", [
             "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
         ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
-        ("Dashboard", ["Admin", "Configuration", "Http", "Leasing", "Settling", "Storage", "Telemetry"]),
-        ("Reconciliation", [
-            "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
-            "Telemetry"]),
+        ("Operator/Retention", ["Configuration", "Storage", "Telemetry"]),
+        ("Operator/Admin", ["Accepting", "Configuration", "Http", "Storage"]),
+        ("Operator/Events", ["Http", "Storage"]),
+        ("Operator/Webhooks", ["Configuration", "Http", "Operator/Events", "Storage", "Telemetry"]),
+        ("Operator/Dashboard", [
+            "Configuration", "Http", "Leasing", "Operator/Admin", "Settling", "Storage", "Telemetry"]),
+        ("Operator/Reconciliation", [
+            "Configuration", "Http", "Leasing", "Operator/Admin", "Processors", "Queueing", "Routing", "Settling",
+            "Storage", "Telemetry"]),
+        ("Operator", [
+            "Configuration", "Http", "Operator/Admin", "Operator/Dashboard", "Operator/Events",
+            "Operator/Reconciliation", "Operator/Retention", "Operator/Webhooks", "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Admin", "Configuration", "Dashboard", "Events", "Http", "Leasing", "Processors", "Queueing",
-            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry", "Webhooks"]),
+            "Accepting", "Configuration", "Http", "Leasing", "Operator", "Operator/Admin", "Operator/Dashboard",
+            "Operator/Retention", "Operator/Webhooks", "Processors", "Queueing", "Recording", "Settling", "Storage",
+            "Summarising", "Telemetry"]),
         ("Cli", [
-            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
-            "Storage", "Summarising", "Telemetry", "Webhooks"]),
+            "Accepting", "Configuration", "Hosting", "Http", "Leasing", "Operator/Admin", "Operator/Reconciliation",
+            "Operator/Webhooks", "Processors", "Storage", "Summarising", "Telemetry"]),
     ];
 
     // The project file names these for all files, so only the names of their types show a use.

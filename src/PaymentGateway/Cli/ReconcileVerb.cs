@@ -1,5 +1,5 @@
 using System.CommandLine;
-using PaymentGateway.Reconciliation;
+using PaymentGateway.Operator.Reconciliation;
 
 namespace PaymentGateway.Cli;
 

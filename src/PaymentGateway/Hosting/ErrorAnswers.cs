@@ -1,5 +1,5 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
+using PaymentGateway.Operator.Admin;
 
 namespace PaymentGateway.Hosting;
 

@@ -1,7 +1,8 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
 using PaymentGateway.Leasing;
+using PaymentGateway.Operator;
+using PaymentGateway.Operator.Admin;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
 

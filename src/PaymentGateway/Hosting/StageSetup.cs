@@ -1,15 +1,15 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Dashboard;
 using PaymentGateway.Leasing;
+using PaymentGateway.Operator.Dashboard;
+using PaymentGateway.Operator.Retention;
+using PaymentGateway.Operator.Webhooks;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
-using PaymentGateway.Retention;
 using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
-using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 

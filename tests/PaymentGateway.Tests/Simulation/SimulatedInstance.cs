@@ -2,6 +2,7 @@ using System.Reflection;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
+using PaymentGateway.Operator;
 using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Simulation;
