@@ -56,7 +56,7 @@ internal sealed partial class OverviewStream(
     }
 }
 
-/// <summary>Reads the shared rows from the database. For one loop.</summary>
+/// <summary>Reads the shared rows from the database, for one caller at a time.</summary>
 internal sealed class SharedFactsReader(
     LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
     TimeProvider clock)
