@@ -50,10 +50,10 @@ internal static partial class GatewayApp
         app.MapDocs();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, urls));
-        if (urls.Operator.Count == 0)
+        if (urls.Operators.Count == 0)
             Log.AdminClosed(app.Logger);
         else if (operators.Tokens.Count == 0)
-            Log.AdminOpen(app.Logger, string.Join(';', urls.Operator));
+            Log.AdminOpen(app.Logger, string.Join(';', urls.Operators));
         if (operators is { Purger: Purger.Everyone, Tokens.Count: 0 })
             Log.PurgeOpen(app.Logger);
         if (UnverifiedHost(options.Ledger.ConnectionString) is { } host)

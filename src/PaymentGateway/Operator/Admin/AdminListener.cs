@@ -32,7 +32,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     public bool HasAccepted(HttpContext context)
     {
         var local = LocalOf(context);
-        return options.Instance.Urls.Operator.Any(admin => local switch
+        return options.Instance.Urls.Operators.Any(admin => local switch
         {
             UnixDomainSocketEndPoint socket => admin.IsUnixPipe && admin.UnixPipePath == socket.ToString(),
             IPEndPoint tcp => !admin.IsUnixPipe && admin.Port == tcp.Port,
@@ -50,13 +50,13 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
         options.Operators.Tokens.Count == 0
         // Asked for each request, so it is Kestrel's own copy: on a Unix socket there is no address.
         && context.Features.Get<IHttpConnectionFeature>() is { LocalIpAddress: not null } local
-        && options.Instance.Urls.Operator.Any(admin => !admin.IsUnixPipe && admin.Port == local.LocalPort)
+        && options.Instance.Urls.Operators.Any(admin => !admin.IsUnixPipe && admin.Port == local.LocalPort)
         && !IsKnown(context.Request.Host.Host ?? "");
 
     // An IP address cannot be rebound, and a request without a host comes from no browser.
     private bool IsKnown(string host) =>
         host.Length == 0 || IPAddress.TryParse(host, out _)
-        || options.Instance.Urls.Operator.Select(admin => admin.Host).Append("localhost")
+        || options.Instance.Urls.Operators.Select(admin => admin.Host).Append("localhost")
             .Contains(host, StringComparer.OrdinalIgnoreCase);
 
     private static EndPoint? LocalOf(HttpContext context) =>
