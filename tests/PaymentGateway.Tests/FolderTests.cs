@@ -14,30 +14,42 @@ public sealed class FolderTests
         ("Storage", ["Configuration"]),
         ("Telemetry", ["Configuration"]),
         ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
-        ("Retention", ["Configuration", "Storage", "Telemetry"]),
         ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Processors", ["Configuration", "Http", "Leasing", "Routing", "Storage", "Telemetry"]),
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Admin", ["Accepting", "Configuration", "Http", "Storage"]),
-        ("Events", ["Http", "Storage"]),
-        ("Webhooks", ["Configuration", "Events", "Http", "Storage", "Telemetry"]),
         ("Settling", [
             "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
         ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
-        ("Dashboard", ["Admin", "Configuration", "Http", "Leasing", "Settling", "Storage", "Telemetry"]),
-        ("Reconciliation", [
-            "Admin", "Configuration", "Http", "Leasing", "Processors", "Queueing", "Routing", "Settling", "Storage",
-            "Telemetry"]),
+        ("Operator/Retention", ["Configuration", "Storage", "Telemetry"]),
+        ("Operator/Admin", ["Accepting", "Configuration", "Http", "Storage"]),
+        ("Operator/Events", ["Http", "Storage"]),
+        ("Operator/Webhooks", ["Configuration", "Http", "Operator/Events", "Storage", "Telemetry"]),
+        ("Operator/Dashboard", [
+            "Configuration", "Http", "Leasing", "Operator/Admin", "Settling", "Storage", "Telemetry"]),
+        ("Operator/Reconciliation", [
+            "Configuration", "Http", "Leasing", "Operator/Admin", "Processors", "Queueing", "Routing", "Settling",
+            "Storage", "Telemetry"]),
+        ("Operator", [
+            "Configuration", "Http", "Operator/Admin", "Operator/Dashboard", "Operator/Events",
+            "Operator/Reconciliation", "Operator/Retention", "Operator/Webhooks", "Telemetry"]),
         ("Hosting", [
-            "Accepting", "Admin", "Configuration", "Dashboard", "Events", "Http", "Leasing", "Processors", "Queueing",
-            "Reconciliation", "Recording", "Retention", "Settling", "Storage", "Summarising", "Telemetry", "Webhooks"]),
+            "Accepting", "Configuration", "Http", "Leasing", "Operator", "Operator/Admin", "Operator/Dashboard",
+            "Operator/Retention", "Operator/Webhooks", "Processors", "Queueing", "Recording", "Settling", "Storage",
+            "Summarising", "Telemetry"]),
         ("Cli", [
-            "Accepting", "Admin", "Configuration", "Hosting", "Http", "Leasing", "Processors", "Reconciliation",
-            "Storage", "Summarising", "Telemetry", "Webhooks"]),
+            "Accepting", "Configuration", "Hosting", "Http", "Leasing", "Operator/Admin", "Operator/Reconciliation",
+            "Operator/Webhooks", "Processors", "Storage", "Summarising", "Telemetry"]),
     ];
 
     // The project file names these for all files, so only the names of their types show a use.
     private static readonly string[] Imported = ["Configuration", "Http"];
+
+    // Circles of files that stay for now, each with its reason.
+    private static readonly string[] KnownCircles =
+    [
+        // The intake gives its writer what it writes: AcceptResult and PendingAcceptance. A new intake follows.
+        "Accepting: Intake.cs IntakeWriter.cs",
+    ];
 
     private static readonly string Root = Repository.PathOf("src", "PaymentGateway");
 
@@ -75,6 +87,29 @@ public sealed class FolderTests
             file => File.ReadLines(file).Any(line => line.Contains(" Program.", StringComparison.Ordinal)));
     }
 
+    // A circle ends when one type moves to another file.
+    [Fact]
+    public void The_files_of_a_folder_use_each_other_one_way() => Assert.Equal(
+        KnownCircles,
+        Folders().Append("").Select(folder => (folder, Files: FolderUses.InCircles(
+                Directory.GetFiles(Path.Combine(Root, folder), "*.cs")
+                    .ToDictionary(file => Path.GetFileName(file), File.ReadAllLines))))
+            .Where(one => one.Files.Any()).Select(one => $"{one.folder}: {string.Join(' ', one.Files)}"));
+
+    [Theory]
+    [InlineData("Answer", "Report", "", "")]
+    [InlineData("Answer", "Report", "Verb", "A B C")]
+    [InlineData("Answer", "Verb", "", "A B")]
+    [InlineData("Log", "Verb", "", "")]
+    public void A_circle_has_the_files_that_lead_back_to_themselves(string a, string b, string c, string circle) =>
+        Assert.Equal(circle.Split(' ', StringSplitOptions.RemoveEmptyEntries), FolderUses.InCircles(
+            new Dictionary<string, string[]>
+            {
+                ["A"] = ["internal sealed class Verb", $"    {a}.Write();", "    private static class Log"],
+                ["B"] = ["internal static class Answer", $"    {b}.Write();", "    private static class Log"],
+                ["C"] = ["internal sealed record Report", $"    {c}.Write();", "    private static class Log"],
+            }));
+
     [Theory]
     [InlineData("    private readonly PaymentStore store;", true)]
     [InlineData("    /// <see cref=\"PaymentStore\"/>", false)]
@@ -92,11 +127,37 @@ public sealed class FolderTests
     [InlineData("    var rate = options.Storage.MaxRate;", null)]
     [InlineData("    var text = \"Storage.Profile\";", null)]
     [InlineData("namespace PaymentGateway.Storage;", null)]
-    public void A_use_is_a_using_line_or_a_qualified_name(string line, string? used) =>
-        Assert.Equal(used is null ? [] : [used], FolderUses.Of([line], ["Storage", "Leasing"]));
+    [InlineData("    Run(Storage.Migration.All);", "Storage")]
+    [InlineData("using PaymentGateway.Operator;", "Operator")]
+    [InlineData("using PaymentGateway.Operator.Admin;", "Operator/Admin")]
+    [InlineData("    private readonly Admin.PaymentSearch search;", "Operator/Admin")]
+    public void A_use_is_a_using_line_or_a_qualified_name(string line, string? used) => Assert.Equal(
+        used is null ? [] : [used], FolderUses.Of([line], ["Storage", "Leasing", "Operator", "Operator/Admin"]));
 
-    private static List<string> Folders() => Directory.GetDirectories(Root)
-        .Select(Path.GetFileName).OfType<string>().Where(name => name is not ("bin" or "obj")).Order().ToList();
+    [Theory]
+    [InlineData("src", "PaymentGateway")]
+    [InlineData("tests", "PaymentGateway.Tests")]
+    public void A_namespace_is_named_after_its_folder(string top, string project)
+    {
+        var root = Repository.PathOf(top, project);
+
+        Assert.All(CodeBelow(root), file =>
+        {
+            string[] folders = [project, .. Path.GetRelativePath(root, file).Split('/')[..^1]];
+            Assert.All(
+                File.ReadLines(file).Where(line => line.StartsWith("namespace ", StringComparison.Ordinal)),
+                line => Assert.Equal($"namespace {string.Join('.', folders)};", line));
+        });
+    }
+
+    // Those with files; a folder within another one is one of its own.
+    private static List<string> Folders() => CodeBelow(Root).Select(file => Path.GetDirectoryName(file)!)
+        .Where(folder => folder != Root).Distinct().Select(folder => Path.GetRelativePath(Root, folder))
+        .Order().ToList();
+
+    private static IEnumerable<string> CodeBelow(string root) => Directory
+        .EnumerateFiles(root, "*.cs", SearchOption.AllDirectories)
+        .Where(file => Path.GetRelativePath(root, file).Split('/')[0] is not ("bin" or "obj"));
 
     private static IEnumerable<string> UsesOf(string folder, List<string> folders) =>
         UsesOf(LinesOf(folder), folders).Where(used => used != folder);
@@ -105,6 +166,5 @@ public sealed class FolderTests
         .Union(Imported.Where(folder => FolderUses.OfTypes(lines, LinesOf(folder))));
 
     private static string[] LinesOf(string folder) => Directory
-        .EnumerateFiles(Path.Combine(Root, folder), "*.cs", SearchOption.AllDirectories)
-        .SelectMany(File.ReadLines).ToArray();
+        .EnumerateFiles(Path.Combine(Root, folder), "*.cs").SelectMany(File.ReadLines).ToArray();
 }

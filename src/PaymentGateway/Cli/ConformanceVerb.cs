@@ -25,7 +25,7 @@ internal static class ConformanceVerb
         Url.Required = true;
         var verb = new Command("conformance", "Says what a processor gets wrong; exit code 65 when it does.")
         {
-            Url, Token, GatewayVerb.Json,
+            Url, Token, Report.Json,
         };
         verb.SetAction(static async (ParseResult parsed, CancellationToken cancellation) =>
         {

@@ -11,8 +11,6 @@ internal sealed class GatewayVerb : Command
     // Both instances of `make run` and of compose.
     private const string DefaultUrl = "http://localhost:9101;http://localhost:9102";
 
-    public static readonly Option<bool> Json = new("--json") { Description = "Print JSON, for programs." };
-
     private static readonly Option<string> Url = Text(
         "--url", $"Where the gateway is; {UrlVariable}, or {DefaultUrl}. http://unix:/path for a socket. "
             + "`status` asks the next of several when one does not answer, other verbs ask the first alone.", "url");
@@ -26,7 +24,7 @@ internal sealed class GatewayVerb : Command
     {
         Add(Url);
         Add(Token);
-        Add(Json);
+        Add(Report.Json);
         SetAction(async (ParseResult parsed, CancellationToken cancellation) =>
         {
             var urls = (parsed.GetValue(Url) ?? Variable(UrlVariable) ?? DefaultUrl).Split(';');

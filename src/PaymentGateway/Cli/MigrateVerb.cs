@@ -34,7 +34,7 @@ internal static class MigrateVerb
 
     private static Command Create(string name, string description, bool restored)
     {
-        var verb = new Command(name, description) { Ledger, Profile, GatewayVerb.Json };
+        var verb = new Command(name, description) { Ledger, Profile, Report.Json };
         if (restored)
             verb.Add(Also);
         verb.SetAction(async (ParseResult parsed, CancellationToken _) =>

@@ -1,7 +1,7 @@
 using System.CommandLine;
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
 using PaymentGateway.Hosting;
+using PaymentGateway.Operator.Admin;
 using PaymentGateway.Summarising;
 
 namespace PaymentGateway.Cli;

@@ -1,5 +1,5 @@
 using System.CommandLine;
-using PaymentGateway.Admin;
+using PaymentGateway.Operator.Admin;
 
 namespace PaymentGateway.Cli;
 

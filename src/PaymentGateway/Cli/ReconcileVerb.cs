@@ -1,5 +1,5 @@
 using System.CommandLine;
-using PaymentGateway.Reconciliation;
+using PaymentGateway.Operator.Reconciliation;
 
 namespace PaymentGateway.Cli;
 
@@ -40,7 +40,7 @@ internal static class ReconcileVerb
             "differs" => ExitCodes.Differs,
             _ => ExitCodes.Unavailable,
         };
-        var asJson = parsed.GetValue(GatewayVerb.Json);
+        var asJson = parsed.GetValue(Report.Json);
         return new Report(
             asJson ? report : Table(report), exitCode,
             asJson && exitCode == ExitCodes.Ok ? null : (string?)report["stopped"] ?? Summary(report, outcome));

@@ -9,6 +9,8 @@ namespace PaymentGateway.Cli;
 /// <param name="Note">A line for standard error.</param>
 internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, string? Note = null)
 {
+    public static readonly Option<bool> Json = new("--json") { Description = "Print JSON, for programs." };
+
     // Without HTML escapes.
     private static readonly JsonWriterOptions Plain = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
@@ -17,7 +19,7 @@ internal sealed record Report(JsonNode Content, int ExitCode = ExitCodes.Ok, str
     public async Task<int> WriteAsync(ParseResult parsed)
     {
         var (output, error) = (parsed.InvocationConfiguration.Output, parsed.InvocationConfiguration.Error);
-        await output.WriteLineAsync(parsed.GetValue(GatewayVerb.Json) ? ToJson() : ToText());
+        await output.WriteLineAsync(parsed.GetValue(Json) ? ToJson() : ToText());
         if (Note is not null)
             await error.WriteLineAsync(Note);
         return ExitCode;

@@ -1,5 +1,5 @@
 using System.CommandLine;
-using PaymentGateway.Webhooks;
+using PaymentGateway.Operator.Webhooks;
 
 namespace PaymentGateway.Cli;
 

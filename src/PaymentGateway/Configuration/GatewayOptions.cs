@@ -14,21 +14,16 @@ internal sealed record GatewayOptions(
     public static readonly string UserAgent =
         $"PaymentGateway/{typeof(GatewayOptions).Assembly.GetName().Version!.ToString(3)}";
 
-    public IReadOnlyList<WebhookOptions> Webhooks { get; init; } = [];
-
-    /// <exception cref="ConfigurationException">A setting is missing, wrong or unknown.</exception>
-    public static GatewayOptions Read(IConfiguration configuration)
+    /// <exception cref="ConfigurationException">A setting is missing or wrong.</exception>
+    public static GatewayOptions Read(SettingsReader settings)
     {
-        var settings = new SettingsReader(configuration);
         var instance = InstanceOptions.Read(settings);
         var settling = SettlingOptions.Read(settings);
         var options = new GatewayOptions(
             instance, OperatorOptions.Read(settings, instance.Urls), ProcessorsOptions.Read(settings, settling),
             LedgerOptions.Read(settings), IntakeOptions.Read(settings), RoutingOptions.Read(settings),
-            settling, LeasingOptions.Read(settings))
-        { Webhooks = WebhookOptions.Read(settings) };
+            settling, LeasingOptions.Read(settings));
         ReadSecretsDirectory(settings);
-        settings.RefuseUnknown();
         return options;
     }
 

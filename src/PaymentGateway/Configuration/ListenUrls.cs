@@ -2,10 +2,10 @@ namespace PaymentGateway.Configuration;
 
 /// <summary>Where an instance listens, and on which of these listeners it takes an operator's calls.</summary>
 /// <param name="All">Every URL, separated by semicolons; null when none is set.</param>
-/// <param name="Operator">The operator's listeners; when empty, no listener answers an operator's calls.</param>
+/// <param name="Operators">The operator's listeners; when empty, no listener answers an operator's calls.</param>
 /// <param name="AdminOnly">The operator's listeners that ASPNETCORE_URLS does not name.</param>
 internal sealed record ListenUrls(
-    string? All, IReadOnlyList<BindingAddress> Operator, IReadOnlyList<BindingAddress> AdminOnly)
+    string? All, IReadOnlyList<BindingAddress> Operators, IReadOnlyList<BindingAddress> AdminOnly)
 {
     private const string MainSetting = "ASPNETCORE_URLS";
     private const string AdminKey = "Gateway:Admin:Urls";
@@ -41,7 +41,7 @@ internal sealed record ListenUrls(
     /// <summary>Refuses an operator's port that other hosts reach.</summary>
     public void RequireLoopback()
     {
-        if (Operator.FirstOrDefault(address => !IsLoopback(address)) is { } open)
+        if (Operators.FirstOrDefault(address => !IsLoopback(address)) is { } open)
             throw SettingsReader.Wrong(
                 AdminKey, $"{open} is reached by other hosts: set Gateway__Admin__Token, or "
                     + $"Gateway__Admin__WithoutToken={Tokenless.Anywhere}");

@@ -1,5 +1,5 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
+using PaymentGateway.Operator.Admin;
 
 namespace PaymentGateway.Hosting;
 
@@ -58,7 +58,7 @@ internal static partial class ErrorAnswers
         await next(context);
         // Routing allows GET at this path, too, which answers 404 on all but an operator's listeners (QueryEndpoints).
         if (context.Request.Path.Value!.TrimEnd('/').Equals(PaymentEndpoints.Path, StringComparison.OrdinalIgnoreCase)
-            && !context.RequestServices.GetRequiredService<AdminListener>().Accepted(context))
+            && !context.RequestServices.GetRequiredService<AdminListener>().HasAccepted(context))
             context.Response.Headers.Allow = HttpMethods.Post;
         await ProblemAnswer.WriteAsync(
             context, Problems.MethodNotAllowed, $"This path takes {context.Response.Headers.Allow}.");

@@ -1,13 +1,10 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
-using PaymentGateway.Dashboard;
-using PaymentGateway.Events;
 using PaymentGateway.Leasing;
-using PaymentGateway.Reconciliation;
+using PaymentGateway.Operator;
+using PaymentGateway.Operator.Admin;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
-using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -33,7 +30,10 @@ internal static partial class GatewayApp
     public static WebApplication Create(string[] args, TimeProvider? clock = null)
     {
         var builder = CreateBuilder(args);
-        var options = GatewayOptions.Read(builder.Configuration);
+        var settings = new SettingsReader(builder.Configuration);
+        var options = GatewayOptions.Read(settings);
+        builder.Services.AddOperator(settings);
+        settings.RefuseUnknown();
         var instance = InstanceLock.Take(
             builder.Configuration["urls"], options.Instance.Name, options.Instance.Urls.AdminOnly);
         builder.AddLog(options.Instance.LogFormat);
@@ -45,26 +45,15 @@ internal static partial class GatewayApp
         var (operators, urls) = (options.Operators, options.Instance.Urls);
         app.UseErrorAnswers();
         app.MapPayments();
-        var admin = app.MapAdminGroup();
-        app.MapAudit(
-            operators.Purger == Purger.Everyone ? app.MapTokenGroup(Role.Purge) : app.MapAdminGroup(Role.Purge));
-        admin.MapReplays();
-        admin.MapNotCharged();
-        admin.MapReconciliations();
-        MapMetrics(admin);
-        admin.MapActions();
-        EventsEndpoint.MapEvents(admin);
-        admin.MapWebhooks();
-        (operators.LookUp == LookUp.Everyone ? app.MapOpenGroup() : app.MapTokenGroup()).MapLookUp();
-        app.MapSharedAdminGroup().MapPaymentList();
-        app.MapOps();
+        app.MapAudit(app.MapPurgeGroup());
+        app.MapOperator();
         app.MapDocs();
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, urls));
-        if (urls.Operator.Count == 0)
+        if (urls.Operators.Count == 0)
             Log.AdminClosed(app.Logger);
         else if (operators.Tokens.Count == 0)
-            Log.AdminOpen(app.Logger, string.Join(';', urls.Operator));
+            Log.AdminOpen(app.Logger, string.Join(';', urls.Operators));
         if (operators is { Purger: Purger.Everyone, Tokens.Count: 0 })
             Log.PurgeOpen(app.Logger);
         if (UnverifiedHost(options.Ledger.ConnectionString) is { } host)
@@ -169,16 +158,6 @@ internal static partial class GatewayApp
         return long.TryParse(limit, NumberStyles.None, CultureInfo.InvariantCulture, out var count)
             ? count
             : long.MaxValue;
-    }
-
-    private static void MapMetrics(IEndpointRouteBuilder admin)
-    {
-        var listener = admin.ServiceProvider.GetRequiredService<MetricListener>();
-        admin.MapGetAndHead("/metrics", context =>
-        {
-            context.Response.ContentType = PrometheusText.ContentType;
-            return context.Response.WriteAsync(listener.Write());
-        });
     }
 
     // Kestrel makes a socket writable for its owner only. nginx runs as another user; operators share the group.

@@ -4,7 +4,6 @@ using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
 using PaymentGateway.Telemetry;
-using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
@@ -32,10 +31,6 @@ internal static class StageGauges
         metrics.AddGauge("lease.held", null, "1 while this instance may charge.", () => Part<Lease>().IsHeld ? 1 : 0);
         metrics.AddGauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
             () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);
-        metrics.AddGauge("webhooks.failing", "s", "How long the webhook has failed that has failed for longest.",
-            () => Part<WebhookWorker>().FailingSeconds);
-        metrics.AddGauge("webhooks.age", "s", "Age of the oldest event that a webhook has not got.",
-            () => Part<WebhookWorker>().OldestSeconds);
         metrics.AddLanes(processor => Part<ProcessorLanes>().Of(processor).Read());
         metrics.Meter.AddRuntimeGauges();
         return metrics;

@@ -1,38 +1,26 @@
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
-using PaymentGateway.Dashboard;
-using PaymentGateway.Events;
 using PaymentGateway.Leasing;
+using PaymentGateway.Operator.Dashboard;
+using PaymentGateway.Operator.Retention;
+using PaymentGateway.Operator.Webhooks;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
-using PaymentGateway.Reconciliation;
 using PaymentGateway.Recording;
-using PaymentGateway.Retention;
 using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
 using PaymentGateway.Telemetry;
-using PaymentGateway.Webhooks;
 
 namespace PaymentGateway.Hosting;
 
 /// <summary>The parts of one instance.</summary>
 internal static class StageSetup
 {
-    /// <summary>
-    /// Hosted parts start in this order, the lease first. They stop in reverse: listener, detached tasks, intake,
-    /// worker, doubts, writer, lease.
-    /// </summary>
     public static void AddStages(
         this IServiceCollection services, GatewayOptions options, InstanceLock instance, TimeProvider clock)
     {
         services.AddSingleton(clock);
         services.AddSingleton(instance);
-        services.AddSingleton<OperatorLog>();
-        services.AddSingleton<AdminTokens>();
-        services.AddSingleton<OperatorCalls>();
-        services.AddSingleton<AdminListener>();
-        services.AddSingleton<MatcherPolicy>(provider => provider.GetRequiredService<AdminListener>());
         services.AddSingleton(options);
         services.AddSingleton(StageGauges.CreateMetrics);
         services.AddSingleton<MetricListener>();
@@ -61,40 +49,48 @@ internal static class StageSetup
         services.AddSingleton<UnwrittenOutcomes>();
         services.AddSingleton<SettlementWriter>();
 
-        services.AddSingleton<LedgerSummary>();
-        // One for each kind of query, so that a flood of one leaves the other alone.
-        services.AddTransient<QueryLimit>();
-        services.AddSingleton<PaymentSearch>();
-        services.AddSingleton<EventsEndpoint>();
-        services.AddSingleton<WebhookClient>();
-        services.AddSingleton<WebhookWorker>();
-        services.AddSingleton(provider => new SummaryQueries(
-            provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
-        services.AddSingleton<ReconciliationRun>();
+        services.AddAudit();
         services.AddSingleton<LedgerWatch>();
         services.AddSingleton<BrokenInserts>();
         services.AddSingleton<AdoptedPayments>();
         services.AddSingleton<OrphanAdoption>();
         services.AddSingleton<InstanceEpochs>();
         services.AddSingleton<LeaseDuties>();
+        services.AddHostedParts();
+    }
+
+    /// <summary>
+    /// The parts that run beside the requests. They start in this order and stop in reverse, one after another, and
+    /// each may rely on those before it until it has stopped itself. So a stop first takes no more payments, then lets
+    /// charges end, then writes their outcomes, and gives up the lease last: without the lease, other instances would
+    /// adopt payments that are still being charged here.
+    /// </summary>
+    /// <remarks>OtlpExport adds a part that acts when all of these have stopped, wherever it stands.</remarks>
+    private static void AddHostedParts(this IServiceCollection services)
+    {
+        // Nothing may be accepted, charged or written without a lease.
         services.AddHostedService<LeaseKeeper>();
+        // Before the parts that charge, because their last outcomes must be written.
         services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
-        services.AddSingleton<AdminSession>();
-        services.AddSingleton<OpsEvents>();
-        services.AddSingleton<OverviewStream>();
-        services.AddSingleton<SharedFactsReader>();
-        services.AddSingleton(provider => new OverviewBuilder(
-            options, instance.Identity, provider.GetRequiredService<InstanceReader>().Bounds));
+        // While an instance drains, the page /ops still shows it.
         services.AddHostedService<ReadingPublisher>();
+        // The worker routes by the reports of health.
         services.AddHostedService<HealthMonitor>();
+        // Stores the doubts that are left by the worker's last charges, and which of them a processor holds.
         services.AddHostedService<DoubtPublisher>();
+        // An operator's words end doubts of the resolver.
         services.AddHostedService<OperatorWords>();
+        // Resolves the doubts of the worker's last charges.
         services.AddHostedService<DoubtResolver>();
         services.AddHostedService<SettlementWorker>();
+        // Fills the worker's queue.
         services.AddHostedService<BacklogSweep>();
+        // No part relies on these two: they delete old payments, and deliver events.
         services.AddHostedService<RetentionSweep>();
         services.AddHostedService(provider => provider.GetRequiredService<WebhookWorker>());
+        // Its payments go to the worker's queue.
         services.AddHostedService(provider => provider.GetRequiredService<Intake>());
+        // The first to stop, because a task that the stop of another part breaks off has not failed.
         services.AddHostedService(provider => provider.GetRequiredService<DetachedTasks>());
     }
 }

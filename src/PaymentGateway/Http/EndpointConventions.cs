@@ -9,9 +9,9 @@ internal static class EndpointConventions
         routes.MapMethods(path, [HttpMethods.Get, HttpMethods.Head], answer);
 
     /// <summary>Answers 503 where the database fails the call.</summary>
-    public static TBuilder AnswersWithoutDatabase<TBuilder>(this TBuilder routes)
+    public static TBuilder AnswerWithoutDatabase<TBuilder>(this TBuilder routes)
         where TBuilder : IEndpointConventionBuilder =>
-        routes.Around(next => async context =>
+        routes.Wrap(next => async context =>
         {
             try
             {
@@ -24,10 +24,10 @@ internal static class EndpointConventions
         });
 
     /// <summary>Wraps each endpoint's delegate when the endpoints are made.</summary>
-    public static TBuilder Around<TBuilder>(this TBuilder routes, Func<RequestDelegate, RequestDelegate> around)
+    public static TBuilder Wrap<TBuilder>(this TBuilder routes, Func<RequestDelegate, RequestDelegate> wrap)
         where TBuilder : IEndpointConventionBuilder
     {
-        routes.Add(endpoint => endpoint.RequestDelegate = around(endpoint.RequestDelegate!));
+        routes.Add(endpoint => endpoint.RequestDelegate = wrap(endpoint.RequestDelegate!));
         return routes;
     }
 }

@@ -1,8 +1,8 @@
 namespace PaymentGateway.Http;
 
 /// <summary>
-/// Reads the parameters of one request. <see cref="RefusesAsync"/>, called last, answers an unknown, repeated, empty or
-/// wrong parameter with 400; without it a misspelt filter would select all.
+/// Reads the parameters of one request. <see cref="AnswerFirstFaultAsync"/>, called last, answers an unknown,
+/// repeated, empty or wrong parameter with 400; without it a misspelt filter would select all.
 /// </summary>
 internal sealed class QueryReader(HttpContext context, Problem? wrongValue = null)
 {
@@ -23,7 +23,7 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
         if (values is [{ Length: > 0 } text] && !text.Contains('\0', StringComparison.Ordinal))
             return text;
 
-        Refuse(name, "must be given once, not empty and without NUL.");
+        NoteFault(name, "must be given once, not empty and without NUL.");
         return null;
     }
 
@@ -37,7 +37,7 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
 
         var value = parse(text);
         if (value is null)
-            Refuse(name, $"must be {expected}.");
+            NoteFault(name, $"must be {expected}.");
         return value;
     }
 
@@ -50,7 +50,7 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
     {
         var (from, to) = (Time("from"), Time("to"));
         if (from?.Utc > to?.Utc)
-            Refuse("from", "is later than to.", wrongOrder);
+            NoteFault("from", "is later than to.", wrongOrder);
         return (from is var (first, isWhole) ? first.AddMicroseconds(isWhole ? 0 : 1) : null, to?.Utc);
     }
 
@@ -67,15 +67,16 @@ internal sealed class QueryReader(HttpContext context, Problem? wrongValue = nul
         Value("after", "the next of an earlier page, as it was", parse);
 
     /// <summary>Notes a fault that one value alone does not show; the first fault is answered.</summary>
-    public void Refuse(string name, string reason, Problem? problem = null) =>
+    public void NoteFault(string name, string reason, Problem? problem = null) =>
         _fault ??= (problem ?? wrongValue ?? Problems.InvalidQuery, name, reason);
 
-    /// <returns>False when there is none.</returns>
-    public async ValueTask<bool> RefusesAsync()
+    /// <summary>Writes a 400 for the first fault.</summary>
+    /// <returns>Whether there was one; the caller must then stop, because the request is answered.</returns>
+    public async ValueTask<bool> AnswerFirstFaultAsync()
     {
         foreach (var name in context.Request.Query.Keys)
             if (!_known.Contains(name))
-                Refuse(name, "is no parameter of this call.", Problems.InvalidQuery);
+                NoteFault(name, "is no parameter of this call.", Problems.InvalidQuery);
 
         if (_fault is not var (problem, field, reason))
             return false;

@@ -78,14 +78,9 @@ internal static partial class LedgerSetup
         services.AddSingleton<LedgerStateStore>();
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<DoubtStore>();
-        services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
         services.AddSingleton<HealthStore>();
         services.AddSingleton<OperatorWordStore>();
-        services.AddSingleton<RetentionStore>();
-        services.AddSingleton<OperatorActionStore>();
-        services.AddSingleton<EventStore>();
-        services.AddSingleton<WebhookStore>();
     }
 
     /// <summary>The connections of a pool for everything but batches.</summary>

@@ -12,6 +12,13 @@ internal static class AuditEndpoints
 
     private static readonly TimeSpan HangUpNoticed = TimeSpan.FromMilliseconds(100);
 
+    public static void AddAudit(this IServiceCollection services)
+    {
+        services.AddSingleton<LedgerSummary>();
+        services.AddSingleton(provider => new SummaryQueries(
+            provider.GetRequiredService<LedgerSummary>().SummariseAsync, provider.GetRequiredService<TimeProvider>()));
+    }
+
     /// <param name="purgers">The group of callers who may purge.</param>
     public static void MapAudit(this IEndpointRouteBuilder routes, IEndpointRouteBuilder purgers)
     {
@@ -21,7 +28,7 @@ internal static class AuditEndpoints
         var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
         var clock = routes.ServiceProvider.GetRequiredService<TimeProvider>();
         routes.MapGetAndHead(SummaryPath, context => SummariseAsync(context, summaries, metrics, clock))
-            .AnswersWithoutDatabase();
+            .AnswerWithoutDatabase();
         purgers.MapPost(PurgePath, context => PurgeAsync(context, ledger, lease, clock));
     }
 
@@ -30,7 +37,7 @@ internal static class AuditEndpoints
     {
         var reader = new QueryReader(context, Problems.InvalidWindow);
         var (from, to) = reader.Window();
-        if (await reader.RefusesAsync())
+        if (await reader.AnswerFirstFaultAsync())
             return;
 
         var askedAt = clock.GetTimestamp();
@@ -74,22 +81,3 @@ internal static class AuditEndpoints
         context.Response.ContentLength = 0;
     }
 }
-
-/// <summary>Totals of settled payments by processor name.</summary>
-internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>
-{
-    /// <summary>The contract's format; the serializer's dictionary support would enlarge the binary.</summary>
-    public JsonObject ToJson()
-    {
-        var all = new JsonObject();
-        foreach (var (name, totals) in this)
-            all[name] = new JsonObject
-            {
-                ["totalRequests"] = totals.TotalRequests,
-                ["totalAmount"] = totals.TotalAmount,
-            };
-        return all;
-    }
-}
-
-internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);

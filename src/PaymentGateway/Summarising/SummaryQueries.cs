@@ -110,3 +110,22 @@ internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes u
         return summary;
     }
 }
+
+/// <summary>Totals of settled payments by processor name.</summary>
+internal sealed class PaymentsSummary : Dictionary<string, ProcessorTotals>
+{
+    /// <summary>The contract's format; the serializer's dictionary support would enlarge the binary.</summary>
+    public JsonObject ToJson()
+    {
+        var all = new JsonObject();
+        foreach (var (name, totals) in this)
+            all[name] = new JsonObject
+            {
+                ["totalRequests"] = totals.TotalRequests,
+                ["totalAmount"] = totals.TotalAmount,
+            };
+        return all;
+    }
+}
+
+internal sealed record ProcessorTotals(long TotalRequests, decimal TotalAmount);

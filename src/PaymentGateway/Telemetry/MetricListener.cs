@@ -60,3 +60,17 @@ internal sealed class MetricListener : IDisposable
 
     public void Dispose() => _listener.Dispose();
 }
+
+/// <summary>GET /metrics, an operator's call: the metrics in Prometheus' text format.</summary>
+internal static class MetricsEndpoint
+{
+    public static void MapMetrics(this IEndpointRouteBuilder admin)
+    {
+        var listener = admin.ServiceProvider.GetRequiredService<MetricListener>();
+        admin.MapGetAndHead("/metrics", context =>
+        {
+            context.Response.ContentType = PrometheusText.ContentType;
+            return context.Response.WriteAsync(listener.Write());
+        });
+    }
+}

@@ -26,14 +26,14 @@ public class MetricBenchmarks : IDisposable
     }
 
     /// <summary>The defaults.</summary>
-    internal static GatewayOptions ReadOptions() => GatewayOptions.Read(new ConfigurationBuilder()
+    internal static GatewayOptions ReadOptions() => GatewayOptions.Read(new SettingsReader(new ConfigurationBuilder()
         .AddInMemoryCollection(new Dictionary<string, string?>
         {
             ["ConnectionStrings:Ledger"] = "Host=localhost;Database=nobody_connects",
             ["Gateway:Processors:Default:BaseUrl"] = "http://localhost:1",
             ["Gateway:Processors:Fallback:BaseUrl"] = "http://localhost:2",
         })
-        .Build());
+        .Build()));
 
     [GlobalCleanup]
     public void Dispose()

@@ -1,5 +1,5 @@
 using Microsoft.Extensions.Hosting;
-using PaymentGateway.Webhooks;
+using PaymentGateway.Operator.Webhooks;
 
 namespace PaymentGateway.Tests.Accepting;
 

@@ -1,4 +1,4 @@
-using PaymentGateway.Tests.Webhooks;
+using PaymentGateway.Tests.Operator.Webhooks;
 
 namespace PaymentGateway.Tests.Chaos;
 

@@ -32,7 +32,8 @@ public sealed class ConfigurationPageTests
     public void Defaults_and_ranges_are_those_of_the_code()
     {
         var options = string.Concat(Directory.EnumerateFiles(
-            Repository.PathOf("src", "PaymentGateway", "Configuration"), "*Options.cs").Select(File.ReadAllText));
+            Repository.PathOf("src", "PaymentGateway"), "*Options.cs", SearchOption.AllDirectories)
+            .Select(File.ReadAllText));
         var limits = Limits.Matches(options).ToList();
 
         Assert.True(limits.Count > 20);

@@ -13,7 +13,7 @@ public sealed class ListenUrlsTests
         var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock")).Instance.Urls;
 
         Assert.Equal("http://unix:/run/api1.sock", urls.All);
-        Assert.Empty(urls.Operator);
+        Assert.Empty(urls.Operators);
         Assert.Empty(urls.AdminOnly);
     }
 
@@ -25,8 +25,8 @@ public sealed class ListenUrlsTests
         var urls = TestSettings.Read(("urls", "http://unix:/run/api1.sock"), (Admin, admin)).Instance.Urls;
 
         Assert.Equal(all, urls.All);
-        Assert.Equal(urls.Operator, urls.AdminOnly);
-        Assert.Single(urls.Operator);
+        Assert.Equal(urls.Operators, urls.AdminOnly);
+        Assert.Single(urls.Operators);
     }
 
     [Theory]
@@ -37,7 +37,7 @@ public sealed class ListenUrlsTests
         var urls = TestSettings.Read(("urls", url), (Admin, url), (Token, Secret)).Instance.Urls;
 
         Assert.Equal(url, urls.All);
-        Assert.Single(urls.Operator);
+        Assert.Single(urls.Operators);
         Assert.Empty(urls.AdminOnly);
     }
 
@@ -71,7 +71,7 @@ public sealed class ListenUrlsTests
     [InlineData("http://127.0.0.2:9101")]
     [InlineData("http://[::1]:9101")]
     public void A_port_of_this_host_alone_requires_no_token(string admin) =>
-        Assert.Single(TestSettings.Read(("urls", Main), (Admin, admin)).Instance.Urls.Operator);
+        Assert.Single(TestSettings.Read(("urls", Main), (Admin, admin)).Instance.Urls.Operators);
 
     [Fact]
     public void An_operators_listener_alone_is_refused() =>

@@ -1,7 +1,7 @@
 using System.Net.Http.Headers;
-using PaymentGateway.Admin;
+using PaymentGateway.Operator.Admin;
 using PaymentGateway.Tests.Hosting;
-using PaymentGateway.Tests.Reconciliation;
+using PaymentGateway.Tests.Operator.Reconciliation;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

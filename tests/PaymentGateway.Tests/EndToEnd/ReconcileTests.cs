@@ -1,4 +1,4 @@
-using PaymentGateway.Tests.Reconciliation;
+using PaymentGateway.Tests.Operator.Reconciliation;
 
 namespace PaymentGateway.Tests.EndToEnd;
 

@@ -1,7 +1,7 @@
 using System.Text.Json.Serialization.Metadata;
-using PaymentGateway.Admin;
 using PaymentGateway.Hosting;
-using PaymentGateway.Reconciliation;
+using PaymentGateway.Operator.Admin;
+using PaymentGateway.Operator.Reconciliation;
 
 namespace PaymentGateway.Tests.Http;
 

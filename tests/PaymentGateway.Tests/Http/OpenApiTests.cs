@@ -1,8 +1,8 @@
 using System.Reflection;
 using Microsoft.AspNetCore.Routing;
-using PaymentGateway.Admin;
 using PaymentGateway.Hosting;
 using PaymentGateway.Http;
+using PaymentGateway.Operator.Admin;
 
 namespace PaymentGateway.Tests.Http;
 

@@ -67,8 +67,8 @@ internal sealed class Knobs
             ("Gateway:Storage:Profile", IsDurable ? "Durable" : "Unlogged"), .. _settings,
             .. Processors.SelectMany(OfProcessor),
         ];
-        var options = GatewayOptions.Read(new ConfigurationBuilder()
-            .AddInMemoryCollection(settings.ToDictionary(one => one.Key, one => one.Value)).Build());
+        var options = GatewayOptions.Read(new SettingsReader(new ConfigurationBuilder()
+            .AddInMemoryCollection(settings.ToDictionary(one => one.Key, one => one.Value)).Build()));
         return options with
         {
             Intake = options.Intake with { BacklogPage = BacklogPage },

@@ -1,7 +1,7 @@
 using Microsoft.AspNetCore.Http;
 using PaymentGateway.Accepting;
-using PaymentGateway.Admin;
-using PaymentGateway.Reconciliation;
+using PaymentGateway.Operator.Admin;
+using PaymentGateway.Operator.Reconciliation;
 
 namespace PaymentGateway.Tests.Simulation;
 

@@ -2,13 +2,15 @@ using System.Reflection;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
+using PaymentGateway.Operator;
 using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Simulation;
 
 /// <summary>
-/// A process of the gateway without its listener: the stages of <see cref="StageSetup"/>, on an actor's clock and
-/// continuations, with links to the database and connections to the processors that the schedule breaks.
+/// A process of the gateway without its listener: the parts of <see cref="StageSetup"/> and
+/// <see cref="OperatorSetup"/>, on an actor's clock and continuations, with links to the database and connections to
+/// the processors that the schedule breaks.
 /// </summary>
 internal sealed class SimulatedInstance : IDisposable
 {
@@ -31,6 +33,7 @@ internal sealed class SimulatedInstance : IDisposable
         var parts = new ServiceCollection();
         parts.AddSingleton(typeof(ILogger<>), typeof(TracedLog<>));
         parts.AddStages(options, _lock, Actor);
+        parts.AddOperator(TestSettings.ReaderOf());
         parts.AddSingleton<IHttpMessageHandlerFactory>(new Handlers(this));
         parts.AddSingleton(this);
         _parts = parts.BuildServiceProvider();

@@ -1,4 +1,4 @@
-using PaymentGateway.Events;
+using PaymentGateway.Operator.Events;
 
 namespace PaymentGateway.Tests.Storage;
 

@@ -1,4 +1,4 @@
-using PaymentGateway.Admin;
+using PaymentGateway.Operator.Admin;
 
 namespace PaymentGateway.Tests.Storage;
 

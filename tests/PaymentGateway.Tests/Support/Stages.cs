@@ -1,11 +1,15 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
+using PaymentGateway.Operator;
 using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Support;
 
-/// <summary>The parts of one instance, by <see cref="StageSetup"/>; a test starts what it is about.</summary>
+/// <summary>
+/// The parts of one instance, by <see cref="StageSetup"/> and <see cref="OperatorSetup"/>; a test starts what it is
+/// about.
+/// </summary>
 internal sealed class Stages : IAsyncDisposable
 {
     private readonly ServiceProvider _services;
@@ -38,6 +42,7 @@ internal sealed class Stages : IAsyncDisposable
         var parts = new ServiceCollection();
         parts.AddSingleton(typeof(ILogger<>), typeof(LogLines<>));
         parts.AddStages(options, instance, clock);
+        parts.AddOperator(TestSettings.ReaderOf());
         return new Stages(parts.BuildServiceProvider(), instance, clock);
     }
 

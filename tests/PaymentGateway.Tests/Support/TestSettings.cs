@@ -15,10 +15,19 @@ internal static class TestSettings
     /// <summary>The required settings and these; a null takes a required one away.</summary>
     public static GatewayOptions Read(params (string Key, string? Value)[] settings)
     {
+        var reader = ReaderOf(settings);
+        var options = GatewayOptions.Read(reader);
+        reader.RefuseUnknown();
+        return options;
+    }
+
+    /// <summary>Reads the same settings one by one.</summary>
+    public static SettingsReader ReaderOf(params (string Key, string? Value)[] settings)
+    {
         var all = new Dictionary<string, string?>();
         foreach (var (key, value) in Required.Concat(settings))
             all[key] = value;
-        return GatewayOptions.Read(new ConfigurationBuilder().AddInMemoryCollection(all).Build());
+        return new SettingsReader(new ConfigurationBuilder().AddInMemoryCollection(all).Build());
     }
 
     /// <summary>Asserts that these settings are refused in one line that begins so, and returns it.</summary>

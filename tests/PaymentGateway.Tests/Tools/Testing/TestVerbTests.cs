@@ -6,11 +6,11 @@ public sealed class TestVerbTests
 {
     [Fact]
     public void Folders_of_changed_files_are_chosen_once() => Assert.Equal(
-        ["Settling.", "Admin."],
+        ["Settling.", "Operator."],
         TestVerb.ChangedFolders(
         [
             "src/PaymentGateway/Settling/DoubtResolver.cs", "tests/PaymentGateway.Tests/Settling/LookUpTests.cs",
-            "tests/PaymentGateway.Tests/Admin/ParkedPagerTests.cs", "src/PaymentGateway/Program.cs",
+            "tests/PaymentGateway.Tests/Operator/Admin/ParkedPagerTests.cs", "src/PaymentGateway/Program.cs",
             "docs/testing.md", "",
         ]));
 
@@ -19,5 +19,5 @@ public sealed class TestVerbTests
     [InlineData("src/PaymentGateway/Storage/LeaseStore.cs")]
     [InlineData("tests/PaymentGateway.Tests/Support/TestDatabase.cs")]
     public void A_change_of_the_storage_chooses_all_folders(string file) =>
-        Assert.Equal([""], TestVerb.ChangedFolders(["src/PaymentGateway/Admin/AdminSetup.cs", file]));
+        Assert.Equal([""], TestVerb.ChangedFolders(["src/PaymentGateway/Operator/Admin/AdminSetup.cs", file]));
 }

@@ -1,0 +1,145 @@
+using System.Security.Cryptography;
+
+namespace PaymentGateway.Operator.Admin;
+
+/// <summary>
+/// Finds whose token a request has. Wrong tokens are logged and limited. Where none is set, everybody is
+/// <see cref="AdminToken.Anyone"/>. Any thread.
+/// </summary>
+internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog operatorLog, TimeProvider clock)
+{
+    private const string Header = "X-Rinha-Token";
+
+    // Prometheus can send no other header.
+    private const string Bearer = "Bearer ";
+
+    private readonly WrongTokens _wrong = new(clock);
+    private readonly ILogger _log = operatorLog.Lines;
+
+    public bool AreNeeded => options.Operators.Tokens.Count > 0;
+
+    /// <summary>Counts a wrong token.</summary>
+    /// <returns>The token in a request's headers; null when it is missing or wrong.</returns>
+    public AdminToken? Authenticate(HttpContext context) =>
+        // Latin-1 gives the bytes as they came (GatewayApp), so a token in UTF-8 equals its setting.
+        Authenticate(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
+
+    /// <summary>Compares in constant time.</summary>
+    /// <returns>
+    /// Null when it is wrong. A right one passes however many wrong ones came from its address, because clients share
+    /// addresses: behind one proxy all do.
+    /// </returns>
+    public AdminToken? Authenticate(HttpContext context, byte[] given)
+    {
+        if (!AreNeeded)
+            return AdminToken.Anyone;
+
+        if (given.Length == 0)
+            return null;
+
+        var hash = SHA256.HashData(given);
+        if (Find(token => CryptographicOperations.FixedTimeEquals(hash, token.Hash)) is { } found)
+            return found;
+
+        var address = OperatorLog.AddressOf(context);
+        var count = _wrong.Add(address, hash);
+        // Two lines a minute and address at most; otherwise a guesser could rotate the log away.
+        if (count == 1)
+            Log.Wrong(_log, address, OperatorLog.ActionOf(context));
+        if (count == WrongTokens.Max)
+            Log.Paused(_log, count, address);
+        return null;
+    }
+
+    /// <summary>Signs a text with a token's secret.</summary>
+    public static string Sign(AdminToken token, string text) => Convert.ToHexString(
+        HMACSHA256.HashData(Encoding.UTF8.GetBytes(token.Secret), Encoding.UTF8.GetBytes(text)));
+
+    /// <summary>The token that a text was signed by; null when there is none.</summary>
+    public AdminToken? SignerOf(string text, string signature) => Find(
+        token => CryptographicOperations.FixedTimeEquals(
+            Encoding.UTF8.GetBytes(signature), Encoding.UTF8.GetBytes(Sign(token, text))));
+
+    /// <summary>Answers 401, or 429 after too many wrong tokens from the same address.</summary>
+    public Task RefuseAsync(HttpContext context)
+    {
+        var pause = _wrong.PauseOf(OperatorLog.AddressOf(context));
+        if (pause > TimeSpan.Zero)
+            return ProblemAnswer.WriteAsync(
+                context, Problems.TooManyAttempts,
+                $"{WrongTokens.Max} wrong tokens came from this address within a minute.", Header,
+                (int)Math.Ceiling(pause.TotalSeconds));
+
+        // Browsers show no sign-in form of their own for Bearer.
+        context.Response.Headers.WWWAuthenticate = Bearer.TrimEnd();
+        return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
+    }
+
+    private static string GivenIn(IHeaderDictionary headers) =>
+        headers.Authorization.ToString() is var given && given.StartsWith(Bearer, StringComparison.OrdinalIgnoreCase)
+            ? given[Bearer.Length..]
+            : headers[Header].ToString();
+
+    private AdminToken? Find(Func<AdminToken, bool> isIt) => options.Operators.Tokens.FirstOrDefault(isIt);
+
+    private static partial class Log
+    {
+        [LoggerMessage(8, LogLevel.Warning, "A wrong token from {Address} for {Action}")]
+        public static partial void Wrong(ILogger log, string address, string action);
+
+        [LoggerMessage(9, LogLevel.Warning,
+            "{Count} wrong tokens from {Address} within a minute: until it is over, wrong ones from there get 429")]
+        public static partial void Paused(ILogger log, int count, string address);
+    }
+}
+
+/// <summary>
+/// Counts the different wrong tokens of a minute, by address: a client that repeats an old token must not lock out
+/// others at its address. Any thread.
+/// </summary>
+internal sealed class WrongTokens(TimeProvider clock)
+{
+    public const int Max = 100;
+
+    // Bounds the memory. Counting by address does not stop a client with more addresses than these.
+    private const int AddressesMax = 256;
+
+    private static readonly TimeSpan Window = TimeSpan.FromMinutes(1);
+
+    private readonly Dictionary<string, Counted> _counts = [];
+
+    /// <summary>How long wrong tokens from an address are answered with 429; zero below the limit.</summary>
+    public TimeSpan PauseOf(string address)
+    {
+        lock (_counts)
+            return Present(address) is { Hashes.Count: >= Max } full
+                ? Window - clock.GetElapsedTime(full.Since)
+                : TimeSpan.Zero;
+    }
+
+    /// <returns>
+    /// The number of different ones in this minute; 0 for one that was counted before, or comes after the limit.
+    /// </returns>
+    public int Add(string address, byte[] hash)
+    {
+        lock (_counts)
+        {
+            var counted = Present(address);
+            if (counted is null)
+            {
+                if (_counts.Count == AddressesMax)
+                    _counts.Clear();
+                _counts[address] = counted = new Counted(clock.GetTimestamp(), []);
+            }
+
+            return counted.Hashes.Count < Max && counted.Hashes.Add(BitConverter.ToInt64(hash))
+                ? counted.Hashes.Count
+                : 0;
+        }
+    }
+
+    private Counted? Present(string address) =>
+        _counts.TryGetValue(address, out var counted) && clock.GetElapsedTime(counted.Since) < Window ? counted : null;
+
+    private sealed record Counted(long Since, HashSet<long> Hashes);
+}
