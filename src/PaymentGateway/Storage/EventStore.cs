@@ -67,16 +67,14 @@ internal sealed class EventStore(SharedConnections shared)
                 Resets = after?.Resets ?? 0,
                 Transaction = $"{after?.Transaction ?? 0}",
                 Id = after?.Id ?? Guid.Empty,
-            },
-            commandTimeout: db.CommandTimeout)) ?? 0);
+            })) ?? 0);
 
     /// <summary>A page of the events after a position; null is the first one.</summary>
     /// <returns>Null when events after the position were deleted.</returns>
     public async Task<EventPage?> PageAsync(EventCursor? after, int limit)
     {
         var rows = await shared.ListAsync(db => db.QueryAsync<EventRow>(
-            PageSql, new { Transaction = $"{after?.Transaction ?? 0}", Id = after?.Id ?? Guid.Empty, Limit = limit },
-            commandTimeout: db.CommandTimeout));
+            PageSql, new { Transaction = $"{after?.Transaction ?? 0}", Id = after?.Id ?? Guid.Empty, Limit = limit }));
         var end = rows[^1];
         if (after is not null && ((after.Generation, after.Resets) != (end.Generation, end.Resets)
             || after.Transaction < end.ForgottenBy

@@ -215,8 +215,7 @@ internal sealed class LeaseStore(
     {
         for (var attempt = 1; ; attempt++)
         {
-            var rows = await leases.ListAsync(db => db.QueryAsync<ProcessorRow>(
-                RegisterSql, new { Names = names }, commandTimeout: db.CommandTimeout));
+            var rows = await leases.ListAsync(db => db.QueryAsync<ProcessorRow>(RegisterSql, new { Names = names }));
             if (rows.Count == names.Length || attempt == RegisterTries)
                 return rows;
         }
@@ -224,7 +223,7 @@ internal sealed class LeaseStore(
 
     /// <summary>The processors that the instances are configured with, as far as their leases say.</summary>
     public async Task<HashSet<string>> ConfiguredAsync() =>
-        (await shared.ListAsync(db => db.QueryAsync<string>(ConfiguredSql, commandTimeout: db.CommandTimeout)))
+        (await shared.ListAsync(db => db.QueryAsync<string>(ConfiguredSql)))
             .SelectMany(static all => all.Split(' ', StringSplitOptions.RemoveEmptyEntries))
             .Select(static one => one.Split('=')[0]).ToHashSet(StringComparer.OrdinalIgnoreCase);
 
@@ -237,37 +236,31 @@ internal sealed class LeaseStore(
     {
         await RegisterAsync(names);
         await MoveOnAsync(shared, restored: true);
-        return await shared.RunAsync(db => db.QuerySingleAsync<int>(
-            DoubtAllSql, new { Names = names }, commandTimeout: db.CommandTimeout));
+        return await shared.RunAsync(db => db.QuerySingleAsync<int>(DoubtAllSql, new { Names = names }));
     }
 
     /// <summary>Begins an epoch. The first one on another server moves the positions of events on.</summary>
     public async Task<int> OpenAsync(OpenLeaseArgs lease)
     {
         await MoveOnAsync(leases, restored: false);
-        return await leases.RunAsync(
-            db => db.QuerySingleAsync<int>(OpenSql, lease, commandTimeout: db.CommandTimeout));
+        return await leases.RunAsync(db => db.QuerySingleAsync<int>(OpenSql, lease));
     }
 
     /// <summary>Another instance with a valid lease and other processors; null where none is.</summary>
     public Task<OtherProcessorsRow?> FindOtherProcessorsAsync(OtherProcessorsArgs processors) =>
-        leases.RunAsync(db => db.QuerySingleOrDefaultAsync<OtherProcessorsRow>(
-            OtherProcessorsSql, processors, commandTimeout: db.CommandTimeout));
+        leases.RunAsync(db => db.QuerySingleOrDefaultAsync<OtherProcessorsRow>(OtherProcessorsSql, processors));
 
     /// <summary>Renews an epoch, and closes others that have ended, in one statement.</summary>
     public Task<RenewalRow> RenewAsync(RenewalArgs renewal) =>
-        leases.RunAsync(db => db.QuerySingleAsync<RenewalRow>(RenewalSql, renewal, commandTimeout: db.CommandTimeout));
+        leases.RunAsync(db => db.QuerySingleAsync<RenewalRow>(RenewalSql, renewal));
 
     /// <summary>Writes an instance's reading, which no decision reads.</summary>
-    public Task WriteReadingAsync(ReadingArgs reading) =>
-        shared.RunAsync(db => db.ExecuteAsync(ReadSql, reading, commandTimeout: db.CommandTimeout));
+    public Task WriteReadingAsync(ReadingArgs reading) => shared.RunAsync(db => db.ExecuteAsync(ReadSql, reading));
 
-    public Task<List<ReadingRow>> ReadingsAsync() =>
-        shared.ListAsync(db => db.QueryAsync<ReadingRow>(ReadingsSql, commandTimeout: db.CommandTimeout));
+    public Task<List<ReadingRow>> ReadingsAsync() => shared.ListAsync(db => db.QueryAsync<ReadingRow>(ReadingsSql));
 
     /// <summary>The closed epochs whose payments are perhaps not all adopted; 0 has the released payments.</summary>
-    public Task<List<EpochRow>> OrphanedAsync() =>
-        shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql, commandTimeout: db.CommandTimeout));
+    public Task<List<EpochRow>> OrphanedAsync() => shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql));
 
     /// <summary>Moves the unsettled payments of a page to a new owner and returns them unsorted.</summary>
     /// <remarks>
@@ -277,10 +270,7 @@ internal sealed class LeaseStore(
     /// <returns>Null when another adopter has the epoch, or the new owner is closed.</returns>
     public async Task<AdoptedPage?> AdoptPageAsync(AdoptArgs page)
     {
-        var rows = await RowReading.RunAsync(() => batches.RunAsync(
-            static async (db, page) => (await db.QueryAsync<AdoptedRow>(
-                AdoptSql, page, commandTimeout: db.CommandTimeout)).AsList(),
-            page));
+        var rows = await batches.ListAsync(db => db.QueryAsync<AdoptedRow>(AdoptSql, page));
         var moved = rows.FindAll(row => row.CorrelationId is not null);
         return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
     }
@@ -289,8 +279,7 @@ internal sealed class LeaseStore(
     /// The names of transactions that write to payments now, or were prepared and may commit at any time. A prepared
     /// one begins with "prepared " and outlasts a restart.
     /// </summary>
-    public Task<List<string>> WritersAsync() =>
-        shared.ListAsync(db => db.QueryAsync<string>(WritersSql, commandTimeout: db.CommandTimeout));
+    public Task<List<string>> WritersAsync() => shared.ListAsync(db => db.QueryAsync<string>(WritersSql));
 
     /// <summary>
     /// Ends the search in a closed epoch, whose statements must have been over when the search began. Searches end
@@ -300,19 +289,15 @@ internal sealed class LeaseStore(
     /// <param name="lastPage">Where that page begins; it is searched once more.</param>
     public async Task MarkAdoptedAsync(int epoch, DateTime lastPage)
     {
-        await shared.RunAsync(db => db.ExecuteAsync(
-            MarkAdoptedSql, new { Epoch = epoch, LastPage = lastPage }, commandTimeout: db.CommandTimeout));
-        foreach (var old in await shared.ListAsync(db => db.QueryAsync<EpochRow>(
-            OldSql, commandTimeout: db.CommandTimeout)))
-            await shared.RunAsync(db => db.ExecuteAsync(
-                DeleteSql, new { old.Epoch }, commandTimeout: db.CommandTimeout));
+        await shared.RunAsync(db => db.ExecuteAsync(MarkAdoptedSql, new { Epoch = epoch, LastPage = lastPage }));
+        foreach (var old in await shared.ListAsync(db => db.QueryAsync<EpochRow>(OldSql)))
+            await shared.RunAsync(db => db.ExecuteAsync(DeleteSql, new { old.Epoch }));
     }
 
     private static Task<int> MoveOnAsync(SharedConnections through, bool restored) => through.RunAsync(
-        db => db.ExecuteAsync(MoveOnSql, new { Restored = restored }, commandTimeout: db.CommandTimeout));
+        db => db.ExecuteAsync(MoveOnSql, new { Restored = restored }));
 
-    public Task CloseAsync(int epoch) =>
-        leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }, commandTimeout: db.CommandTimeout));
+    public Task CloseAsync(int epoch) => leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }));
 
     /// <summary>Releases what the epoch has not settled, and closes it; returns the number of payments.</summary>
     public async Task<int> ReleaseAsync(ReleaseArgs release)
@@ -323,8 +308,7 @@ internal sealed class LeaseStore(
             for (DateTime? from = release.LowWaterMark; from is { } next;)
             {
                 var page = release with { LowWaterMark = next };
-                var row = await shared.RunAsync(db => db.QuerySingleAsync<ReleasedRow>(
-                    ReleaseSql, page, commandTimeout: db.CommandTimeout));
+                var row = await shared.RunAsync(db => db.QuerySingleAsync<ReleasedRow>(ReleaseSql, page));
                 (count, from) = (count + row.Released, row.Next);
             }
 

@@ -1,5 +1,6 @@
 // Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.
 [module: Dapper.DapperAot]
+[module: Dapper.CommandFactory<PaymentGateway.Storage.LimitedCommands<object>>]
 
 namespace PaymentGateway.Storage;
 

@@ -208,7 +208,7 @@ public sealed class KeptPlanTests : OwnDatabase
     {
         const string Flush = "SELECT pg_stat_force_next_flush()";
         await Database.ExecuteAsync(Flush);
-        await Database.Connections.RunAsync(static (connection, sql) => connection.ExecuteAsync(sql), Flush);
+        await Database.Connections.RunAsync(db => db.ExecuteAsync(Flush));
         return await Database.ScalarAsync<long>("""
             SELECT sum(tuples)::bigint FROM (
                 SELECT schemaname, relname, seq_tup_read AS tuples FROM pg_stat_user_tables
