@@ -109,14 +109,11 @@ internal sealed class LeaseStore(
     // A row's set of processors plus those that its owner may have used.
     private const string WithUsed = "coalesce(may_be_at, 0::smallint) | owner.used_processors";
 
-    // One adopter at a time, because two that move payments in different orders deadlock; if the lease row is locked,
-    // nothing is returned. The UPDATE checks the owner again, because the snapshot may be older than the claim. The
-    // adopter's own low-water mark is lowered, otherwise its death would leave older payments unseen. A closed adopter
-    // gets nothing, because nobody searches its epoch any more. A closed epoch's marks are final; payments that it had
-    // adopted keep their doubt. The lock timeout ends a wait for another transaction's payment, because the adopter's
-    // lease, which is locked here, must be renewed.
     private const string AdoptSql = $"""
         WITH claim AS (
+            -- One adopter at a time, because two that move payments in different orders deadlock. If the lease row is
+            -- locked, no row is returned. The lock timeout ends a wait for another transaction's payment, because the
+            -- adopter's lease, which is locked below, must be renewed.
             SELECT epoch, used_processors FROM leases
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
@@ -125,10 +122,14 @@ internal sealed class LeaseStore(
             WHERE EXISTS (SELECT 1 FROM claim) AND {PaymentStore.IsUnsettled}
             ORDER BY accepted_at LIMIT @Limit
         ), lowered AS (
+            -- The adopter's own low-water mark, otherwise its death would leave older payments unseen. A closed adopter
+            -- gets nothing, because nobody searches its epoch any more.
             UPDATE leases SET low_water_mark = least(low_water_mark, (SELECT min(accepted_at) FROM orphans)),
                               renewal = greatest(renewal, @Number)
             WHERE epoch = @To AND closed_at IS NULL AND EXISTS (SELECT 1 FROM claim) RETURNING epoch
         ), moved AS (
+            -- Compares the owner again, because the snapshot may be older than the claim. The set of processors of a
+            -- closed epoch is final; payments that it had adopted keep their doubt.
             UPDATE payments
             SET owner_epoch = @To, may_be_at = {WithUsed}
             FROM claim AS owner
