@@ -27,7 +27,8 @@ public sealed class DapperCallTests(TestDatabase database) : IClassFixture<TestD
     public void Every_factory_of_Dapper_AOT_makes_limited_commands()
     {
         var factories = typeof(PaymentStore).Assembly.GetTypes()
-            .Where(type => type.IsSubclassOf(typeof(Dapper.CommandFactory)) && type != typeof(LimitedCommands<>)).ToList();
+            .Where(type => type.IsSubclassOf(typeof(Dapper.CommandFactory)) && type != typeof(LimitedCommands<>))
+            .ToList();
 
         Assert.InRange(factories.Count, 20, int.MaxValue);
         Assert.All(factories, type => Assert.Equal(
