@@ -81,6 +81,8 @@ internal static partial class LedgerSetup
         services.AddSingleton<DoubtStore>();
         services.AddSingleton<PaymentQueryStore>();
         services.AddSingleton<LeaseStore>();
+        services.AddSingleton<AdoptionStore>();
+        services.AddSingleton<ReadingStore>();
         services.AddSingleton<HealthStore>();
         services.AddSingleton<OperatorWordStore>();
         services.AddSingleton<RetentionStore>();

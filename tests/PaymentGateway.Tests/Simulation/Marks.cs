@@ -14,10 +14,11 @@ internal sealed class Marks
     // itself.
     private static readonly string[] NotSimulated =
     [
-        "EventStore.PageSql", "LeaseStore.DoubtAllSql", "LeaseStore.ReadingsSql", "MultiHost.CommitSql",
-        "OperatorActionStore.AddSql", "OperatorActionStore.PageSql", "ParkedStore.CountSql", "ParkedStore.ReplaySql",
-        "PaymentQueryStore.InDoubtSql", "PaymentQueryStore.PaymentSql", "PaymentQueryStore.SettledSql",
-        "ReconciliationStore.AcceptedBeforeSql", "SchemaSetup.AppliedSql", "SchemaSetup.LimitSql",
+        "EventStore.PageSql", "MultiHost.CommitSql", "OperatorActionStore.AddSql", "OperatorActionStore.PageSql",
+        "ParkedStore.CountSql", "ParkedStore.ReplaySql", "PaymentQueryStore.InDoubtSql",
+        "PaymentQueryStore.PaymentSql", "PaymentQueryStore.SettledSql", "ReadingStore.ReadSql",
+        "ReconciliationStore.AcceptedBeforeSql", "RestoreStore.ConfiguredSql", "RestoreStore.DoubtAllSql",
+        "SchemaSetup.AppliedSql", "SchemaSetup.LimitSql",
         "SchemaSetup.LockSql", "SchemaSetup.VersionTableSql", "WebhookStore.AddSql", "WebhookStore.FailSql",
         "WebhookStore.KeepSql", "WebhookStore.ListSql", "WebhookStore.ReleaseSql", "WebhookStore.ReplaySql",
         "WebhookStore.TakeSql",

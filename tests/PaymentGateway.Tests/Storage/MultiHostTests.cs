@@ -62,7 +62,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
         await payments.StoreAsync(settled);
         await OpenTwoAsync(batches);
-        var renewal = new LeaseStore(leases, shared, batches);
+        var renewal = new LeaseStore(leases, shared);
         await renewal.CloseAsync(-1);
 
         await StandbyIsMissedAsync();
