@@ -18,7 +18,7 @@ internal static class Program
             return await CommandLine.InvokeAsync(args, Console.Out, Console.Error);
 
         // The runtime reads this variable at its first socket. Continuations then run on the socket's thread, because a
-        // payment's hops to the pool cost more than their work. Code there must not block (RowReading).
+        // payment's hops to the pool cost more than their work. Code there must not block (Db).
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         try

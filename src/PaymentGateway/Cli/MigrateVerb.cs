@@ -68,9 +68,8 @@ internal static class MigrateVerb
             };
             if (restored)
             {
-                await using var batches = LedgerSetup.Connections(connectionString, 1, durable);
-                var leases = new LeaseStore(connections, connections, batches);
-                var known = await leases.ConfiguredAsync();
+                var restore = new RestoreStore(connections, new LeaseStore(connections, connections));
+                var known = await restore.ConfiguredAsync();
                 known.UnionWith(parsed.GetValue(Also) ?? []);
                 // Nobody answers for a processor that was given up: its doubts would never end.
                 if (known.Count > 0 && processors.FirstOrDefault(one => !known.Contains(one)) is { } gone)
@@ -79,7 +78,7 @@ internal static class MigrateVerb
                         $"Gateway__Processors: no instance of the backup has '{gone}', and every unsettled payment "
                             + $"would wait until it answers; if the lost ledger used it, say so by --also {gone}");
 
-                report["epochs"] = await leases.DoubtAllAsync(processors);
+                report["epochs"] = await restore.DoubtAllAsync(processors);
             }
 
             return new Report(report);

@@ -6,7 +6,7 @@ namespace PaymentGateway.Leasing;
 /// Waits for the end of INSERTs that broke. From the next renewal on the lease refuses their acceptance times, so when
 /// all earlier statements have ended, the table has every row of theirs. For one loop.
 /// </summary>
-internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
+internal sealed class BrokenInserts(StoredBacklog backlog, AdoptionStore adoptions)
 {
     private (int Epoch, DateTime Until, EarlierWriters Earlier)? _asked;
 
@@ -18,7 +18,7 @@ internal sealed class BrokenInserts(StoredBacklog backlog, LeaseStore leases)
         // INSERTs that break meanwhile wait for the next check. An adopter handles those of a lost epoch.
         if (_asked?.Epoch != epoch)
             _asked = refusedUntil is { } fenced ? (epoch, fenced, new EarlierWriters()) : null;
-        if (_asked is not { } asked || !asked.Earlier.AreOver(await leases.WritersAsync()))
+        if (_asked is not { } asked || !asked.Earlier.AreOver(await adoptions.WritersAsync()))
             return;
 
         backlog.MakeCertain(asked.Until);

@@ -9,19 +9,19 @@ namespace PaymentGateway.Leasing;
 /// processor can have it, it is charged there again, which is safe; otherwise it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
-    LeaseStore leases, Lease lease, LowWaterMark mark, AdoptedPayments adopted, LeasingOptions options,
-    GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
+    LeaseStore leases, AdoptionStore adoptions, Lease lease, LowWaterMark mark, AdoptedPayments adopted,
+    LeasingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private readonly Dictionary<int, ClosedEpoch> _closed = [];
 
     /// <summary>Adopts as much as fits into memory; for the loop of renewals.</summary>
     public async Task AdoptAllAsync()
     {
-        var orphans = await leases.OrphanedAsync();
+        var orphans = await adoptions.OrphanedAsync();
         var now = clock.GetTimestamp();
         // Read after the epochs, because no new INSERT can begin for a closed epoch. Released payments are always
         // searched.
-        var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await leases.WritersAsync() : [];
+        var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await adoptions.WritersAsync() : [];
         foreach (var ended in _closed.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
             _closed.Remove(ended);
         foreach (var orphaned in orphans)
@@ -40,7 +40,7 @@ internal sealed partial class OrphanAdoption(
                 if (closed.Search is not null)
                     lease.CheckSoon.Set();
                 else if (endsEpoch)
-                    await leases.MarkAdoptedAsync(epoch, from);
+                    await adoptions.MarkAdoptedAsync(epoch, from);
                 closed.IsRefused = false;
             }
             catch (PostgresException refused) when (refused.InvariantSeverity == "ERROR")
@@ -67,7 +67,7 @@ internal sealed partial class OrphanAdoption(
         var adopter = lease.Epoch;
         try
         {
-            var page = await leases.AdoptPageAsync(
+            var page = await adoptions.AdoptPageAsync(
                 new AdoptArgs(epoch, adopter, from, limit, lease.NextNumber(), options.RowsMax));
             if (page is not { Payments.Count: > 0 })
                 return page;

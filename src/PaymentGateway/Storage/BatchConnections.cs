@@ -9,7 +9,7 @@ namespace PaymentGateway.Storage;
 /// <param name="pool">Plain connections, at least <paramref name="count"/>; disposed with this.</param>
 /// <param name="count">How many statements may be in flight; one more waits.</param>
 /// <param name="clock">Counts how long a connection is open and idle.</param>
-internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimeProvider clock) : IAsyncDisposable
+internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimeProvider clock) : Db, IAsyncDisposable
 {
     private const string PingSql = "SELECT 1";
 
@@ -26,11 +26,9 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimePro
     private readonly SemaphoreSlim _permits = new(count);
     private readonly Stack<Kept> _idle = new(count);
 
-    /// <summary>Runs a statement on an open connection that nothing else uses meanwhile.</summary>
-    /// <exception cref="NpgsqlException">
-    /// The statement failed, its outcome is unknown, or there was no connection.
-    /// </exception>
-    public async Task<TResult> RunAsync<TArgs, TResult>(
+    /// <summary>Runs a statement without Dapper. It may continue on the sockets' thread.</summary>
+    /// <inheritdoc cref="Db.RunAsync"/>
+    public async Task<TResult> RunWithoutDapperAsync<TArgs, TResult>(
         Func<NpgsqlConnection, TArgs, Task<TResult>> statement, TArgs args)
     {
         await _permits.WaitAsync();
@@ -62,6 +60,9 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimePro
         await pool.DisposeAsync();
         _permits.Dispose();
     }
+
+    protected override Task<TResult> OnConnectionAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
+        RunWithoutDapperAsync(static (db, statement) => statement(db), statement);
 
     private async ValueTask<Kept> TakeAsync()
     {

@@ -36,20 +36,16 @@ internal sealed class DoubtStore(SharedConnections shared)
         """;
 
     /// <summary>Stores payments in doubt; a stored one keeps its time.</summary>
-    public Task MarkAsync(DoubtArgs begun) =>
-        shared.RunAsync(db => db.ExecuteAsync(MarkSql, begun, commandTimeout: db.CommandTimeout));
+    public Task MarkAsync(DoubtArgs begun) => shared.RunAsync(db => db.ExecuteAsync(MarkSql, begun));
 
-    public Task ClearAsync(DoubtArgs ended) =>
-        shared.RunAsync(db => db.ExecuteAsync(ClearSql, ended, commandTimeout: db.CommandTimeout));
+    public Task ClearAsync(DoubtArgs ended) => shared.RunAsync(db => db.ExecuteAsync(ClearSql, ended));
 
     /// <summary>Stores which processor has said that it has a payment; nothing where the payment was purged.</summary>
     /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
-    public Task HoldAsync(HoldArgs held) =>
-        shared.RunAsync(db => db.ExecuteAsync(HoldSql, held, commandTimeout: db.CommandTimeout));
+    public Task HoldAsync(HoldArgs held) => shared.RunAsync(db => db.ExecuteAsync(HoldSql, held));
 
     /// <summary>Deletes, for all instances, the payments that are settled or purged by now.</summary>
-    public Task SweepAsync() =>
-        shared.RunAsync(db => db.ExecuteAsync(SweepSql, commandTimeout: db.CommandTimeout));
+    public Task SweepAsync() => shared.RunAsync(db => db.ExecuteAsync(SweepSql));
 }
 
 /// <summary>Payments with the processors of their 422; 0 is none. The arrays are of one length.</summary>

@@ -57,6 +57,13 @@ internal sealed class EventStore(SharedConnections shared)
             (SELECT greatest(recorded_at, occurred_at) FROM payment_events {FirstAfter})) AS firsts
         """;
 
+    // What the server's ids of transactions mean for the feed (postgres/migrations).
+    private const string MoveOnSql = "SELECT move_positions_on(@Restored)";
+
+    /// <summary>Moves the positions of events on, where the ledger is restored or on another server.</summary>
+    public static Task MoveOnAsync(Db ledger, bool restored) =>
+        ledger.RunAsync(db => db.ExecuteAsync(MoveOnSql, new { Restored = restored }));
+
     /// <summary>Seconds since the first event after a position was recorded; 0 where there is none.</summary>
     public async Task<double> AgeAsync(EventCursor? after) => Math.Max(0, await shared.RunAsync(
         db => db.QuerySingleAsync<double?>(
@@ -67,16 +74,14 @@ internal sealed class EventStore(SharedConnections shared)
                 Resets = after?.Resets ?? 0,
                 Transaction = $"{after?.Transaction ?? 0}",
                 Id = after?.Id ?? Guid.Empty,
-            },
-            commandTimeout: db.CommandTimeout)) ?? 0);
+            })) ?? 0);
 
     /// <summary>A page of the events after a position; null is the first one.</summary>
     /// <returns>Null when events after the position were deleted.</returns>
     public async Task<EventPage?> PageAsync(EventCursor? after, int limit)
     {
         var rows = await shared.ListAsync(db => db.QueryAsync<EventRow>(
-            PageSql, new { Transaction = $"{after?.Transaction ?? 0}", Id = after?.Id ?? Guid.Empty, Limit = limit },
-            commandTimeout: db.CommandTimeout));
+            PageSql, new { Transaction = $"{after?.Transaction ?? 0}", Id = after?.Id ?? Guid.Empty, Limit = limit }));
         var end = rows[^1];
         if (after is not null && ((after.Generation, after.Resets) != (end.Generation, end.Resets)
             || after.Transaction < end.ForgottenBy

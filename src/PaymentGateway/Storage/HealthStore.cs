@@ -26,14 +26,11 @@ internal sealed class HealthStore(SharedConnections shared)
 
     /// <summary>Claims the processors whose poll is due, so that no other instance polls them.</summary>
     public Task<List<string>> ClaimAsync(string[] names, TimeSpan interval) =>
-        shared.ListAsync(db => db.QueryAsync<string>(
-            ClaimSql, new { Names = names, Interval = interval }, commandTimeout: db.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<string>(ClaimSql, new { Names = names, Interval = interval }));
 
-    public Task PublishAsync(HealthArgs report) =>
-        shared.RunAsync(db => db.ExecuteAsync(PublishSql, report, commandTimeout: db.CommandTimeout));
+    public Task PublishAsync(HealthArgs report) => shared.RunAsync(db => db.ExecuteAsync(PublishSql, report));
 
-    public Task<List<HealthRow>> ReadAsync() =>
-        shared.ListAsync(db => db.QueryAsync<HealthRow>(ReadSql, commandTimeout: db.CommandTimeout));
+    public Task<List<HealthRow>> ReadAsync() => shared.ListAsync(db => db.QueryAsync<HealthRow>(ReadSql));
 }
 
 /// <summary>A processor's health report, made AgeSeconds ago by the database's clock.</summary>

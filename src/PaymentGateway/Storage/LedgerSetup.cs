@@ -1,5 +1,6 @@
 // Every Dapper call of this program is compiled; DapperCallTests prove that none is left to reflection.
 [module: Dapper.DapperAot]
+[module: Dapper.CommandFactory<PaymentGateway.Storage.LimitedCommands<object>>]
 
 namespace PaymentGateway.Storage;
 
@@ -79,6 +80,8 @@ internal static partial class LedgerSetup
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<DoubtStore>();
         services.AddSingleton<LeaseStore>();
+        services.AddSingleton<AdoptionStore>();
+        services.AddSingleton<ReadingStore>();
         services.AddSingleton<HealthStore>();
         services.AddSingleton<OperatorWordStore>();
     }

@@ -38,11 +38,9 @@ internal sealed class LedgerStateStore(SharedConnections shared)
     // nginx and its client wait little longer.
     private static readonly TimeSpan PurgeWithin = TimeSpan.FromSeconds(1.8);
 
-    public Task<LedgerState> StateAsync() =>
-        shared.RunAsync(db => db.QuerySingleAsync<LedgerState>(StateSql, commandTimeout: db.CommandTimeout));
+    public Task<LedgerState> StateAsync() => shared.RunAsync(db => db.QuerySingleAsync<LedgerState>(StateSql));
 
-    public Task MarkResetAsync() =>
-        shared.RunAsync(db => db.ExecuteAsync(MarkResetSql, commandTimeout: db.CommandTimeout));
+    public Task MarkResetAsync() => shared.RunAsync(db => db.ExecuteAsync(MarkResetSql));
 
     /// <summary>The deadline of a purge that is asked for now, by the database's clock.</summary>
     public Task<DateTime> PurgeUntilAsync()
@@ -50,8 +48,7 @@ internal sealed class LedgerStateStore(SharedConnections shared)
         // A tenth less, because clocks do not run alike and the server must give up before its caller.
         var waited = shared.AnswerWithin * 0.9;
         var within = waited < PurgeWithin ? waited : PurgeWithin;
-        return shared.RunAsync(db => db.QuerySingleAsync<DateTime>(
-            UntilSql, new { Within = within }, commandTimeout: db.CommandTimeout));
+        return shared.RunAsync(db => db.QuerySingleAsync<DateTime>(UntilSql, new { Within = within }));
     }
 
     /// <summary>Empties the ledger and begins a new one.</summary>
@@ -61,7 +58,7 @@ internal sealed class LedgerStateStore(SharedConnections shared)
     /// </param>
     /// <exception cref="DbException">The purge failed, or its outcome is unknown; repeat.</exception>
     public Task PurgeAsync(DateTime until, CancellationToken cancellation = default) => shared.LockAsync(
-        db => db.ExecuteAsync(PurgeSql, new { Until = until }, commandTimeout: db.CommandTimeout), cancellation);
+        db => db.ExecuteAsync(PurgeSql, new { Until = until }), cancellation);
 }
 
 /// <summary>

@@ -13,13 +13,11 @@ internal sealed class OperatorActionStore(SharedConnections shared)
         WHERE id < @Before ORDER BY id DESC LIMIT @Limit
         """;
 
-    public Task AddAsync(OperatorAction action) =>
-        shared.RunAsync(db => db.ExecuteAsync(AddSql, action, commandTimeout: db.CommandTimeout));
+    public Task AddAsync(OperatorAction action) => shared.RunAsync(db => db.ExecuteAsync(AddSql, action));
 
     /// <summary>A page of actions, the newest first.</summary>
     public Task<List<OperatorActionRow>> PageAsync(long before, int limit) =>
-        shared.ListAsync(db => db.QueryAsync<OperatorActionRow>(
-            PageSql, new { Before = before, Limit = limit }, commandTimeout: db.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<OperatorActionRow>(PageSql, new { Before = before, Limit = limit }));
 }
 
 internal sealed record OperatorAction(

@@ -9,10 +9,9 @@ internal sealed class OperatorWordStore(SharedConnections shared)
 
     /// <returns>False where the ledger has no such processor.</returns>
     public async Task<bool> SayNotChargedAsync(string name) => await shared.RunAsync(
-        db => db.ExecuteAsync(SaySql, new { Name = name }, commandTimeout: db.CommandTimeout)) > 0;
+        db => db.ExecuteAsync(SaySql, new { Name = name })) > 0;
 
-    public Task<List<WordRow>> WordsAsync() =>
-        shared.ListAsync(db => db.QueryAsync<WordRow>(WordsSql, commandTimeout: db.CommandTimeout));
+    public Task<List<WordRow>> WordsAsync() => shared.ListAsync(db => db.QueryAsync<WordRow>(WordsSql));
 }
 
 /// <summary>How often an operator has said it of the processor with this id.</summary>

@@ -78,25 +78,23 @@ internal sealed class ParkedStore(SharedConnections shared, GatewayOptions optio
     /// <summary>Parks a payment.</summary>
     /// <returns>False when it is no longer this owner's, so nothing was done.</returns>
     public async Task<bool> ParkAsync(ParkArgs parking) =>
-        await shared.RunAsync(
-            db => db.QuerySingleAsync<long>(ParkSql, parking, commandTimeout: db.CommandTimeout)) == 1;
+        await shared.RunAsync(db => db.QuerySingleAsync<long>(ParkSql, parking)) == 1;
 
     /// <summary>Counts the oldest <paramref name="limit"/> parked payments by their reasons.</summary>
     public Task<List<ParkedCountRow>> CountAsync(int limit) =>
-        shared.ListAsync(db => db.QueryAsync<ParkedCountRow>(
-            CountSql, new { Limit = limit }, commandTimeout: db.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<ParkedCountRow>(CountSql, new { Limit = limit }));
 
     /// <summary>Releases a parked payment to any adopter.</summary>
     /// <returns>False when no such payment is parked.</returns>
     public async Task<bool> ReplayAsync(Guid id) =>
         await shared.RunAsync(db => db.QuerySingleAsync<long>(
-            ReplaySql, new { Id = id, options.Processors.Names }, commandTimeout: db.CommandTimeout)) == 1;
+            ReplaySql, new { Id = id, options.Processors.Names })) == 1;
 
     /// <summary>Releases a page of parked payments to any adopter; returns their cursors unsorted.</summary>
     public Task<List<PaymentCursor>> ReplayPageAsync(PaymentCursor after, string? reason, int limit) =>
         shared.ListAsync(db => db.QueryAsync<PaymentCursor>(
-            ReplayPageSql, new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit, options.Processors.Names },
-            commandTimeout: db.CommandTimeout));
+            ReplayPageSql,
+            new { after.AcceptedAt, after.Id, Reason = reason, Limit = limit, options.Processors.Names }));
 }
 
 /// <summary>MayBeAt are the bits of the set of processors that may have the payment.</summary>

@@ -53,13 +53,12 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
         """;
 
     public Task<PaymentRow?> FindAsync(Guid id) =>
-        shared.RunAsync(db => db.QuerySingleOrDefaultAsync<PaymentRow>(
-            FindSql, new { Id = id }, commandTimeout: db.CommandTimeout));
+        shared.RunAsync(db => db.QuerySingleOrDefaultAsync<PaymentRow>(FindSql, new { Id = id }));
 
     public Task<List<PaymentRow>> AllAsync(PaymentPageArgs page) => ListAsync(page with { Which = "all" });
 
     public Task<List<PaymentRow>> SettledAsync(PaymentPageArgs page) =>
-        shared.ListAsync(db => db.QueryAsync<PaymentRow>(SettledSql, page, commandTimeout: db.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(SettledSql, page));
 
     /// <summary>A page of owned payments; some of them are settled.</summary>
     public Task<List<PaymentRow>> OwnedAsync(PaymentPageArgs page) => ListAsync(page with { Which = "owned" });
@@ -68,10 +67,10 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
     public Task<List<PaymentRow>> ParkedAsync(PaymentPageArgs page) => ListAsync(page with { Which = "parked" });
 
     public Task<List<PaymentRow>> InDoubtAsync(PaymentPageArgs page) =>
-        shared.ListAsync(db => db.QueryAsync<PaymentRow>(InDoubtSql, page, commandTimeout: db.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(InDoubtSql, page));
 
     private Task<List<PaymentRow>> ListAsync(PaymentPageArgs page) =>
-        shared.ListAsync(db => db.QueryAsync<PaymentRow>(ListSql, page, commandTimeout: db.CommandTimeout));
+        shared.ListAsync(db => db.QueryAsync<PaymentRow>(ListSql, page));
 }
 
 /// <summary>

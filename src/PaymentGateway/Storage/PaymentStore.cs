@@ -60,10 +60,10 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
     /// <returns>The times of the new payments; the others were known, or the owner's lease refuses them.</returns>
     /// <exception cref="DbException">The outcome is unknown; with LockNotAvailable nothing was stored.</exception>
-    public Task<DateTime[]> StoreAsync(StoreArgs batch) => batches.RunAsync(
+    public Task<DateTime[]> StoreAsync(StoreArgs batch) => batches.RunWithoutDapperAsync(
         static async (db, batch) =>
         {
-            // Without Dapper, because its rows need a thread of the pool (RowReading), and that switch costs a quarter
+            // Without Dapper, because its rows need a thread of the pool (Db), and that switch costs a quarter
             // of an instance's CPU. Npgsql has a whole row when ReadAsync completes, so no thread blocks.
             await using var insert = db.CreateCommand();
             var one = batch.Ids.Length == 1;
@@ -86,21 +86,16 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     /// <returns>The rows of these ids now, unsorted; those of another owner or time are not charged here.</returns>
     public async Task<List<StoredPayment>> StoreAgainAsync(StoreAgainArgs kept)
     {
-        await shared.RunAsync(db => db.ExecuteAsync(StoreAgainSql, kept, commandTimeout: db.CommandTimeout));
+        await shared.RunAsync(db => db.ExecuteAsync(StoreAgainSql, kept));
         return await FindAsync(kept.Ids);
     }
 
-    public Task<List<StoredPayment>> FindAsync(Guid[] ids) => RowReading.RunAsync(() => batches.RunAsync(
-        static async (db, ids) => (await db.QueryAsync<StoredPayment>(
-            FindSql, new { Ids = ids }, commandTimeout: db.CommandTimeout)).AsList(),
-        ids));
+    public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
+        batches.ListAsync(db => db.QueryAsync<StoredPayment>(FindSql, new { Ids = ids }));
 
     /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
-    public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) => RowReading.RunAsync(
-        () => batches.RunAsync(
-            static async (db, page) => (await db.QueryAsync<StoredPayment>(
-                UnsettledPageSql, page, commandTimeout: db.CommandTimeout)).AsList(),
-            page));
+    public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
+        batches.ListAsync(db => db.QueryAsync<StoredPayment>(UnsettledPageSql, page));
 }
 
 internal sealed record StoreArgs(

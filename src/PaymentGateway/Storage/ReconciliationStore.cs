@@ -13,7 +13,7 @@ namespace PaymentGateway.Storage;
 /// are locked before settlements, as a purge does; after a purge the generation differs, and nothing is corrected. The
 /// totals count each settlement once, when it or its first acceptance was recorded, so a correction subtracts it.
 /// </remarks>
-internal sealed class ReconciliationStore : IAsyncDisposable
+internal sealed class ReconciliationStore : Db, IAsyncDisposable
 {
     public const int WindowRowsMax = 1_000;
 
@@ -176,8 +176,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         try
         {
             await store._connection.OpenAsync();
-            store._isLocked = await store.RunAsync(
-                db => db.QuerySingleAsync<bool>(LockSql, commandTimeout: db.CommandTimeout));
+            store._isLocked = await store.RunAsync(db => db.QuerySingleAsync<bool>(LockSql));
             if (store._isLocked)
                 return store;
         }
@@ -192,38 +191,34 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     }
 
     public Task<LedgerState> StateAsync() =>
-        RunAsync(db => db.QuerySingleAsync<LedgerState>(LedgerStateStore.StateSql, commandTimeout: db.CommandTimeout));
+        RunAsync(db => db.QuerySingleAsync<LedgerState>(LedgerStateStore.StateSql));
 
     /// <summary>When the first payment was accepted or charged, UTC; null in an empty ledger.</summary>
     public async Task<DateTime?> OldestAsync()
     {
-        var oldest = await RunAsync(
-            db => db.QuerySingleAsync<DateTime?>(OldestSql, commandTimeout: db.CommandTimeout));
+        var oldest = await RunAsync(db => db.QuerySingleAsync<DateTime?>(OldestSql));
         foreach (var owner in await OwnersAsync(all: true))
             if (await RunAsync(db => db.QuerySingleAsync<DateTime?>(
-                    OldestOwnedSql, new { owner.Epoch }, commandTimeout: db.CommandTimeout)) is { } first
+                    OldestOwnedSql, new { owner.Epoch })) is { } first
                 && !(first >= oldest))
                 oldest = first;
         return oldest;
     }
 
     /// <inheritdoc cref="SettlementLedger.SumAsync(DateTime?, DateTime?)"/>
-    public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) =>
-        RunAsync(db => SettlementLedger.SumAsync(db, from, to));
+    public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) => SettlementLedger.SumAsync(this, from, to);
 
     /// <summary>The settlements of a processor in a window, at most one more than WindowRowsMax.</summary>
     public Task<List<SettledRow>> SettledAsync(DateTime from, DateTime to, Processor processor) =>
         ListAsync(db => db.QueryAsync<SettledRow>(
-            SettledSql, new { From = from, To = to, Processor = processor.Name, Limit = WindowRowsMax + 1 },
-            commandTimeout: db.CommandTimeout));
+            SettledSql, new { From = from, To = to, Processor = processor.Name, Limit = WindowRowsMax + 1 }));
 
     /// <summary>A page of payments in any state, the last accepted first.</summary>
     public Task<List<CandidateRow>> AcceptedBeforeAsync(PaymentCursor before, int limit) =>
         // All owners, because this looks for payments that their owner has forgotten.
         OfOwnersAsync(all: true, CandidateRow.NewestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
             AcceptedBeforeSql,
-            new { owner.Epoch, From = last ?? DateTime.UnixEpoch, before.AcceptedAt, before.Id, Limit = limit },
-            commandTimeout: db.CommandTimeout));
+            new { owner.Epoch, From = last ?? DateTime.UnixEpoch, before.AcceptedAt, before.Id, Limit = limit }));
 
     /// <summary>Unsettled and parked payments, the oldest first.</summary>
     /// <returns>Null when a statement takes too long, because many settled ones lie between them.</returns>
@@ -234,8 +229,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
             return await OfOwnersAsync(
                 all: false, CandidateRow.OldestFirst, limit, (db, owner, last) => db.QueryAsync<CandidateRow>(
                     UnsettledSql,
-                    new { owner.Epoch, owner.LowWaterMark, BeforeAt = last ?? before, Limit = limit },
-                    commandTimeout: db.CommandTimeout));
+                    new { owner.Epoch, owner.LowWaterMark, BeforeAt = last ?? before, Limit = limit }));
         }
         catch (PostgresException slow) when (slow.SqlState == PostgresErrorCodes.QueryCanceled)
         {
@@ -244,24 +238,23 @@ internal sealed class ReconciliationStore : IAsyncDisposable
     }
 
     public Task<PaymentRow?> FindAsync(Guid id) =>
-        RunAsync(db => db.QuerySingleOrDefaultAsync<PaymentRow>(
-            PaymentQueryStore.FindSql, new { Id = id }, commandTimeout: db.CommandTimeout));
+        RunAsync(db => db.QuerySingleOrDefaultAsync<PaymentRow>(PaymentQueryStore.FindSql, new { Id = id }));
 
     /// <summary>Records a payment as settled; false when it is settled by now, or purged.</summary>
     /// <exception cref="DbException">The outcome is unknown.</exception>
     public async Task<bool> RecordAsync(RecordHeldArgs held) =>
-        await RunAsync(db => db.QuerySingleAsync<long>(RecordSql, held, commandTimeout: db.CommandTimeout)) == 1;
+        await RunAsync(db => db.QuerySingleAsync<long>(RecordSql, held)) == 1;
 
     /// <summary>Corrects a settlement; false when it has changed or was purged.</summary>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> CorrectAsync(CorrectArgs settlement) =>
-        await RunAsync(db => db.QuerySingleAsync<long>(CorrectSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
+        await RunAsync(db => db.QuerySingleAsync<long>(CorrectSql, settlement)) == 1;
 
     /// <summary>Deletes a settlement and releases the payment to any adopter, in doubt at all processors.</summary>
     /// <returns>False when it has changed or was purged, or an instance may have it in memory.</returns>
     /// <inheritdoc cref="RecordAsync"/>
     public async Task<bool> PutBackAsync(PutBackArgs settlement) =>
-        await RunAsync(db => db.QuerySingleAsync<long>(PutBackSql, settlement, commandTimeout: db.CommandTimeout)) == 1;
+        await RunAsync(db => db.QuerySingleAsync<long>(PutBackSql, settlement)) == 1;
 
     /// <summary>Releases the lock and ends the connection. The next reconciliation may begin then.</summary>
     public async ValueTask DisposeAsync()
@@ -270,7 +263,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         {
             // Otherwise the lock would end some time later, when the server ends the closed connection.
             if (_isLocked && _connection.State == ConnectionState.Open)
-                await RunAsync(db => db.QuerySingleAsync<bool>(UnlockSql, commandTimeout: db.CommandTimeout));
+                await RunAsync(db => db.QuerySingleAsync<bool>(UnlockSql));
         }
         catch (Exception broken) when (broken is NpgsqlException or TimeoutException)
         {
@@ -283,7 +276,7 @@ internal sealed class ReconciliationStore : IAsyncDisposable
 
     // The epochs that may own payments, and -1 for parked ones.
     private Task<List<EpochRow>> OwnersAsync(bool all) =>
-        ListAsync(db => db.QueryAsync<EpochRow>(OwnersSql, new { All = all }, commandTimeout: db.CommandTimeout));
+        ListAsync(db => db.QueryAsync<EpochRow>(OwnersSql, new { All = all }));
 
     /// <summary>The first payments of all owners, in one snapshot, because payments change owners.</summary>
     /// <param name="all">Includes owners whose payments are all settled.</param>
@@ -306,11 +299,8 @@ internal sealed class ReconciliationStore : IAsyncDisposable
         return rows;
     }
 
-    private Task<List<T>> ListAsync<T>(Func<NpgsqlConnection, Task<IEnumerable<T>>> query) =>
-        RunAsync(async db => (await query(db)).AsList());
-
-    private Task<T> RunAsync<T>(Func<NpgsqlConnection, Task<T>> statement) =>
-        RowReading.RunAsync(() => statement(Connection));
+    protected override Task<TResult> OnConnectionAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
+        statement(Connection);
 }
 
 internal sealed record SettledRow(Guid CorrelationId, long AmountCents, DateTime RequestedAt);

@@ -20,7 +20,7 @@ internal sealed class RetentionStore(SharedConnections shared)
         try
         {
             return await shared.RunAsync(async db => (int)await db.QuerySingleAsync<long>(
-                RemoveSql, new { Now = now, Retention = retention, Limit = limit }, commandTimeout: db.CommandTimeout));
+                RemoveSql, new { Now = now, Retention = retention, Limit = limit }));
         }
         catch (PostgresException busy) when (busy.SqlState
             is PostgresErrorCodes.LockNotAvailable or PostgresErrorCodes.DeadlockDetected)

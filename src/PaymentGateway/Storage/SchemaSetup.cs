@@ -53,7 +53,7 @@ internal sealed partial class SchemaSetup(
         RefuseOtherProfile(state);
 
         var applied = new List<Migration>();
-        var versions = state.Versioned == 0 ? [] : await shared.RunAsync(db => VersionsAsync(db));
+        var versions = state.Versioned == 0 ? [] : await shared.RunAsync(VersionsAsync);
         foreach (var migration in Pending(versions))
             if (await ApplyAsync(migration))
             {
@@ -68,7 +68,7 @@ internal sealed partial class SchemaSetup(
     {
         try
         {
-            var state = await shared.RunAsync(db => SchemaState.ReadAsync(db));
+            var state = await shared.RunAsync(SchemaState.ReadAsync);
             return state.IsPooled ? throw Pooled("drops") : state;
         }
         catch (PostgresException refused) when (
@@ -87,10 +87,8 @@ internal sealed partial class SchemaSetup(
         SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedColumn,
     };
 
-    private static async Task<List<AppliedVersion>> VersionsAsync(
-        NpgsqlConnection db, NpgsqlTransaction? transaction = null) =>
-        (await db.QueryAsync<AppliedVersion>(
-            VersionsSql, null, transaction, commandTimeout: db.CommandTimeout)).AsList();
+    private static async Task<List<AppliedVersion>> VersionsAsync(NpgsqlConnection db) =>
+        (await db.QueryAsync<AppliedVersion>(VersionsSql)).AsList();
 
     private List<Migration> Pending(List<AppliedVersion> applied)
     {
@@ -126,19 +124,19 @@ internal sealed partial class SchemaSetup(
     {
         await db.OpenAsync();
         await using var transaction = await db.BeginTransactionAsync();
-        await db.ExecuteAsync(LockSql, null, transaction, db.CommandTimeout);
-        await db.ExecuteAsync(VersionTableSql, null, transaction, db.CommandTimeout);
+        await db.ExecuteAsync(LockSql);
+        await db.ExecuteAsync(VersionTableSql);
         // Again, because an instance of the other profile may have been first.
-        RefuseOtherProfile(await SchemaState.ReadAsync(db, transaction));
-        if (!Pending(await VersionsAsync(db, transaction)).Contains(migration))
+        RefuseOtherProfile(await SchemaState.ReadAsync(db));
+        if (!Pending(await VersionsAsync(db)).Contains(migration))
             return false;
 
         // The server's limit ends 1 s before that of the command; 0 is none.
         var limit = string.Create(CultureInfo.InvariantCulture, $"{Math.Max(0, db.CommandTimeout - 1)}s");
-        await db.ExecuteAsync(LimitSql, new { StatementTimeout = limit }, transaction, db.CommandTimeout);
+        await db.ExecuteAsync(LimitSql, new { StatementTimeout = limit });
         foreach (var statement in migration.Statements(durable))
-            await db.ExecuteAsync(statement, null, transaction, db.CommandTimeout);
-        await db.ExecuteAsync(AppliedSql, migration, transaction, db.CommandTimeout);
+            await db.ExecuteAsync(statement);
+        await db.ExecuteAsync(AppliedSql, migration);
         await transaction.CommitAsync();
         return true;
     }
@@ -225,6 +223,5 @@ internal sealed record SchemaState(
           AND relnamespace = current_schema()::regnamespace
         """;
 
-    public static Task<SchemaState> ReadAsync(NpgsqlConnection db, NpgsqlTransaction? transaction = null) =>
-        db.QuerySingleAsync<SchemaState>(Sql, null, transaction, db.CommandTimeout);
+    public static Task<SchemaState> ReadAsync(NpgsqlConnection db) => db.QuerySingleAsync<SchemaState>(Sql);
 }

@@ -91,29 +91,25 @@ internal sealed class SettlementLedger(SharedConnections shared, BatchConnection
     /// <returns>How many are in the ledger now.</returns>
     /// <exception cref="DbException">The outcome is unknown; repeat.</exception>
     public Task<long> RecordAsync(RecordArgs batch) =>
-        RowReading.RunAsync(() => batches.RunAsync(
-            static (db, batch) => db.QuerySingleAsync<long>(RecordSql, batch, commandTimeout: db.CommandTimeout),
-            batch));
+        batches.RunAsync(db => db.QuerySingleAsync<long>(RecordSql, batch));
 
     /// <summary>The newest payment that a processor had charged by then; null where the ledger keeps none.</summary>
     /// <param name="processor">Its number.</param>
     /// <param name="before">UTC.</param>
     public Task<KnownRow?> FindKnownAsync(int processor, DateTime before) =>
         shared.RunAsync(db => db.QuerySingleOrDefaultAsync<KnownRow>(
-            KnownSql, new { Processor = processor, Before = before }, commandTimeout: db.CommandTimeout));
+            KnownSql, new { Processor = processor, Before = before }));
 
     /// <summary>Sums a window on one snapshot. Both bounds are inclusive; null is unbounded.</summary>
     /// <returns>No row for a processor that has charged nothing.</returns>
     /// <exception cref="NotKeptException">Payments at an end of the window are deleted.</exception>
-    public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to) =>
-        shared.RunAsync(db => SumAsync(db, from, to));
+    public Task<List<TotalsRow>> SumAsync(DateTime? from, DateTime? to) => SumAsync(shared, from, to);
 
     /// <inheritdoc cref="SumAsync(DateTime?, DateTime?)"/>
-    public static async Task<List<TotalsRow>> SumAsync(NpgsqlConnection db, DateTime? from, DateTime? to)
+    public static async Task<List<TotalsRow>> SumAsync(Db ledger, DateTime? from, DateTime? to)
     {
         var window = SummaryArgs.Of(from, to);
-        var rows = (await db.QueryAsync<TotalsRow>(
-            SummariseSql, window, commandTimeout: db.CommandTimeout)).AsList();
+        var rows = await ledger.ListAsync(db => db.QueryAsync<TotalsRow>(SummariseSql, window));
         return rows.Exists(row => row.Processor is null) ? throw window.NotKept() : rows;
     }
 }

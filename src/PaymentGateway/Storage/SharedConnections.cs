@@ -12,21 +12,17 @@ namespace PaymentGateway.Storage;
 /// second user would read from the same socket.
 /// </remarks>
 internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWithin, TimeProvider clock)
-    : IAsyncDisposable
+    : Db, IAsyncDisposable
 {
     private const int LockTries = 5;
 
     public TimeSpan AnswerWithin => answerWithin;
 
     /// <summary>Runs a statement on a connection, which Dapper opens.</summary>
-    /// <exception cref="NpgsqlException">The statement failed, or there was no connection.</exception>
+    /// <inheritdoc/>
     /// <exception cref="TimeoutException">No answer; the outcome is unknown.</exception>
-    public Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
-        RowReading.RunAsync(() => WorkAsync(statement)).WaitAsync(answerWithin, clock);
-
-    /// <inheritdoc cref="RunAsync"/>
-    public Task<List<TRow>> ListAsync<TRow>(Func<NpgsqlConnection, Task<IEnumerable<TRow>>> query) =>
-        RunAsync(async db => (await query(db)).AsList());
+    public override Task<TResult> RunAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> statement) =>
+        base.RunAsync(statement).WaitAsync(answerWithin, clock);
 
     /// <summary>Runs a statement that locks tables; tries five times while others use them.</summary>
     /// <inheritdoc cref="RunAsync"/>
@@ -50,12 +46,13 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
 
     public ValueTask DisposeAsync() => pool.DisposeAsync();
 
-    private async Task<TResult> WorkAsync<TResult>(Func<NpgsqlConnection, Task<TResult>> work)
+    protected override async Task<TResult> OnConnectionAsync<TResult>(
+        Func<NpgsqlConnection, Task<TResult>> statement)
     {
         await using var connection = pool.CreateConnection();
         try
         {
-            return await MultiHost.RunAsync(connection, static (db, work) => work(db), work);
+            return await MultiHost.RunAsync(connection, static (db, statement) => statement(db), statement);
         }
         catch (NullReferenceException broken)
         {
@@ -64,19 +61,4 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
             throw new NpgsqlException("The connection broke.", broken);
         }
     }
-}
-
-/// <summary>
-/// Runs statements whose rows Dapper.AOT reads. Dapper blocks its thread until a column arrives; on the sockets'
-/// thread, where Program runs continuations, it would wait for itself.
-/// </summary>
-internal static class RowReading
-{
-    // An await continues on the scheduler that it began on; this one uses any number of pool threads.
-    private static readonly TaskScheduler PoolThreads =
-        new ConcurrentExclusiveSchedulerPair(TaskScheduler.Default, -1).ConcurrentScheduler;
-
-    /// <summary>Runs a statement; its continuations run on threads of the pool.</summary>
-    public static Task<TResult> RunAsync<TResult>(Func<Task<TResult>> statement) =>
-        Task.Factory.StartNew(statement, CancellationToken.None, TaskCreationOptions.None, PoolThreads).Unwrap();
 }

@@ -44,8 +44,7 @@ internal sealed class WebhookStore(SharedConnections shared)
         FROM webhooks ORDER BY name
         """;
 
-    public Task AddAsync(string name) => RunAsync(
-        db => db.ExecuteAsync(AddSql, new { Name = name }, commandTimeout: db.CommandTimeout));
+    public Task AddAsync(string name) => RunAsync(db => db.ExecuteAsync(AddSql, new { Name = name }));
 
     /// <summary>The longest time from a failure to the next try.</summary>
     public static readonly TimeSpan PauseMax = TimeSpan.FromHours(1);
@@ -53,27 +52,22 @@ internal sealed class WebhookStore(SharedConnections shared)
     /// <summary>Takes an endpoint for a time; null when another instance has it, or it waits after a failure.</summary>
     public Task<TakenWebhookRow?> TakeAsync(WebhookArgs webhook) =>
         shared.RunAsync(db => db.QuerySingleOrDefaultAsync<TakenWebhookRow>(
-            TakeSql, new { webhook.Name, webhook.Holder, webhook.For, PauseMax }, commandTimeout: db.CommandTimeout));
+            TakeSql, new { webhook.Name, webhook.Holder, webhook.For, PauseMax }));
 
     /// <summary>Stores the position up to which all is delivered, and keeps the endpoint for a time.</summary>
     /// <returns>False when another instance has it now.</returns>
-    public Task<bool> KeepAsync(WebhookArgs webhook) => RunAsync(
-        db => db.ExecuteAsync(KeepSql, webhook, commandTimeout: db.CommandTimeout));
+    public Task<bool> KeepAsync(WebhookArgs webhook) => RunAsync(db => db.ExecuteAsync(KeepSql, webhook));
 
     /// <summary>Stores the position before the failed event, and delays the next try.</summary>
-    public Task FailAsync(WebhookArgs webhook) => RunAsync(
-        db => db.ExecuteAsync(FailSql, webhook, commandTimeout: db.CommandTimeout));
+    public Task FailAsync(WebhookArgs webhook) => RunAsync(db => db.ExecuteAsync(FailSql, webhook));
 
-    public Task ReleaseAsync(WebhookArgs webhook) => RunAsync(
-        db => db.ExecuteAsync(ReleaseSql, webhook, commandTimeout: db.CommandTimeout));
+    public Task ReleaseAsync(WebhookArgs webhook) => RunAsync(db => db.ExecuteAsync(ReleaseSql, webhook));
 
     /// <summary>Moves the position; false when there is no such endpoint.</summary>
     public Task<bool> ReplayAsync(string name, string position) =>
-        RunAsync(db => db.ExecuteAsync(
-            ReplaySql, new { Name = name, Position = position }, commandTimeout: db.CommandTimeout));
+        RunAsync(db => db.ExecuteAsync(ReplaySql, new { Name = name, Position = position }));
 
-    public Task<List<WebhookRow>> ListAsync() =>
-        shared.ListAsync(db => db.QueryAsync<WebhookRow>(ListSql, commandTimeout: db.CommandTimeout));
+    public Task<List<WebhookRow>> ListAsync() => shared.ListAsync(db => db.QueryAsync<WebhookRow>(ListSql));
 
     private async Task<bool> RunAsync(Func<NpgsqlConnection, Task<int>> statement) =>
         await shared.RunAsync(statement) == 1;

@@ -189,7 +189,7 @@ public sealed class IntakeTests : OwnDatabase
         {
             accepting.Add(AcceptAsync(rig, ids[statements - 1]));
             await TimePassesUntilAsync(
-                async () => (await Database.Leases.WritersAsync()).Count == statements, "it waits for the table");
+                async () => (await Database.Adoptions.WritersAsync()).Count == statements, "it waits for the table");
         }
 
         accepting.Add(AcceptAsync(rig, ids[2]));

@@ -13,6 +13,8 @@ public sealed class RestoredVerbTests : OwnDatabase
 
     private LeaseStore Leases => Database.Leases;
 
+    private AdoptionStore Adoptions => Database.Adoptions;
+
     [PostgresFact]
     public async Task Every_unsettled_payment_is_in_doubt_at_every_processor_and_settled_and_parked_ones_stay()
     {
@@ -70,8 +72,8 @@ public sealed class RestoredVerbTests : OwnDatabase
     {
         var adopter = await Database.OpenEpochAsync();
         var adopted = new List<StoredPayment>();
-        foreach (var orphaned in await Leases.OrphanedAsync())
-            adopted.AddRange(await Leases.AdoptAsync(
+        foreach (var orphaned in await Adoptions.OrphanedAsync())
+            adopted.AddRange(await Adoptions.AdoptAsync(
                 new AdoptArgs(orphaned.Epoch, adopter, orphaned.LowWaterMark, 100)));
         Assert.Equal(expected.Order(), adopted.Select(row => row.CorrelationId).Order());
         return adopted;

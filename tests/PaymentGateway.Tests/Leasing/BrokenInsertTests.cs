@@ -57,13 +57,13 @@ public sealed class BrokenInsertTests : OwnDatabase
         await using var held = await Database.HoldAsync("LOCK TABLE payments IN SHARE MODE");
         var storing = StoreAsync(batch.From, count);
         await Eventually.HoldsAsync(
-            async () => (await Database.Leases.WritersAsync()).Count == 1, "who waits for the lock is counted");
+            async () => (await Database.Adoptions.WritersAsync()).Count == 1, "who waits for the lock is counted");
 
         await Database.Leases.CloseAsync(_epoch);
         await held.ExecuteAsync("COMMIT");
 
         Assert.Empty(await storing);
-        Assert.Empty(await Database.Leases.WritersAsync());
+        Assert.Empty(await Database.Adoptions.WritersAsync());
     }
 
     private async Task TurnAsync()

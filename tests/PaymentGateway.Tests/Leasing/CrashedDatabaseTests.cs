@@ -38,7 +38,7 @@ public sealed class CrashedDatabaseTests : OwnRig
     {
         await using var connections = LedgerSetup.Leases(
             _database.ConnectionString, TimeSpan.FromSeconds(3), TimeProvider.System);
-        var leases = new LeaseStore(connections, _database.Shared, _database.Connections);
+        var leases = new LeaseStore(connections, _database.Shared);
         await leases.AnswersAsync();
         for (var crash = 0; crash < 3; crash++)
         {

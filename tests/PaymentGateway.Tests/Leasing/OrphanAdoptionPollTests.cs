@@ -210,7 +210,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
             },
             "both are busy");
 
-        var adopted = await stages.Part<LeaseStore>().AdoptAsync(new AdoptArgs(owner, _mine, Batches.Earliest, 10))
+        var adopted = await stages.Part<AdoptionStore>().AdoptAsync(new AdoptArgs(owner, _mine, Batches.Earliest, 10))
             .WaitAsync(Limit);
 
         Assert.Equal(left, adopted.Select(row => row.CorrelationId).Order());

@@ -14,13 +14,14 @@ internal sealed class Marks
     // stored, new tables; and the feed, which the simulation reads itself.
     private static readonly string[] NotSimulated =
     [
-        "EventStore.AgeSql", "EventStore.PageSql", "LeaseStore.ConfiguredSql", "LeaseStore.DoubtAllSql",
-        "LeaseStore.ReadingsSql", "MultiHost.CommitSql", "OperatorActionStore.AddSql", "OperatorActionStore.PageSql",
-        "OperatorWordStore.SaySql", "ParkedStore.CountSql", "ParkedStore.ReplaySql", "PaymentQueryStore.InDoubtSql",
-        "PaymentQueryStore.PaymentSql", "PaymentQueryStore.SettledSql", "ReconciliationStore.CorrectSql",
-        "ReconciliationStore.PutBackSql", "SchemaSetup.AppliedSql", "SchemaSetup.LimitSql", "SchemaSetup.LockSql",
-        "SchemaSetup.VersionTableSql", "WebhookStore.AddSql", "WebhookStore.FailSql", "WebhookStore.KeepSql",
-        "WebhookStore.ListSql", "WebhookStore.ReleaseSql", "WebhookStore.ReplaySql", "WebhookStore.TakeSql",
+        "EventStore.AgeSql", "EventStore.PageSql", "MultiHost.CommitSql", "OperatorActionStore.AddSql",
+        "OperatorActionStore.PageSql", "OperatorWordStore.SaySql", "ParkedStore.CountSql", "ParkedStore.ReplaySql",
+        "PaymentQueryStore.InDoubtSql", "PaymentQueryStore.PaymentSql", "PaymentQueryStore.SettledSql",
+        "ReadingStore.ReadSql", "ReconciliationStore.CorrectSql", "ReconciliationStore.PutBackSql",
+        "RestoreStore.ConfiguredSql", "RestoreStore.DoubtAllSql", "SchemaSetup.AppliedSql", "SchemaSetup.LimitSql",
+        "SchemaSetup.LockSql", "SchemaSetup.VersionTableSql", "WebhookStore.AddSql", "WebhookStore.FailSql",
+        "WebhookStore.KeepSql", "WebhookStore.ListSql", "WebhookStore.ReleaseSql", "WebhookStore.ReplaySql",
+        "WebhookStore.TakeSql",
     ];
 
     // None of these comes by itself.

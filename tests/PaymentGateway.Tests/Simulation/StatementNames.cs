@@ -15,14 +15,14 @@ internal static partial class StatementNames
     public const string Written = Write + Answered;
     public const string Renew = "LeaseStore.RenewalSql";
     public const string Renewed = Renew + Answered;
-    public const string Adopt = "LeaseStore.AdoptSql";
+    public const string Adopt = "AdoptionStore.AdoptSql";
     public const string Adopted = Adopt + Answered;
     public const string BacklogPage = "PaymentStore.UnsettledPageSql";
     public const string Purge = "LedgerStateStore.PurgeSql";
     public const string Retention = "RetentionStore.RemoveSql";
 
     // Each instance sends them each second.
-    private static readonly string[] OfLeases = [Renew, "LeaseStore.ReadSql", "LeaseStore.OrphanedSql"];
+    private static readonly string[] OfLeases = [Renew, "ReadingStore.WriteSql", "AdoptionStore.OrphanedSql"];
 
     private static readonly Dictionary<string, string> ByText = typeof(PaymentStore).Assembly.GetTypes()
         .Where(type => type.Namespace == typeof(PaymentStore).Namespace)

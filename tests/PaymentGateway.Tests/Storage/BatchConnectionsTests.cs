@@ -1,11 +1,7 @@
-using System.Data;
-
 namespace PaymentGateway.Tests.Storage;
 
 public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFixture<LocalTestDatabase>
 {
-    private const string Ask = "SELECT pg_backend_pid()";
-
     private static readonly TimeSpan Quiet = TimeSpan.FromSeconds(2);
 
     [PostgresFact]
@@ -16,7 +12,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
 
         var processes = new HashSet<int>();
         for (var i = 0; i < 12; i++)
-            processes.Add(await connections.RunAsync(ProcessAsync, Ask));
+            processes.Add(await connections.RunAsync(ProcessAsync));
 
         Assert.Single(processes);
     }
@@ -29,7 +25,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         foreach (var process in processes)
             await database.ExecuteAsync($"SELECT pg_terminate_backend({process}, 5000)");
 
-        await Assert.ThrowsAnyAsync<NpgsqlException>(() => connections.RunAsync(ProcessAsync, Ask));
+        await Assert.ThrowsAnyAsync<NpgsqlException>(() => connections.RunAsync(ProcessAsync));
         var after = await OpenAllAsync(connections, 3);
 
         Assert.Empty(after.Intersect(processes));
@@ -65,7 +61,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         relay.Forget();
 
         clock.Advance(Quiet);
-        var after = await connections.RunAsync(ProcessAsync, Ask).WaitAsync(TimeSpan.FromSeconds(4));
+        var after = await connections.RunAsync(ProcessAsync).WaitAsync(TimeSpan.FromSeconds(4));
 
         Assert.DoesNotContain(after, processes);
         directory.Delete(recursive: true);
@@ -78,11 +74,11 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         // Npgsql's pool keeps what is given back, so there its lifetime must be over, too.
         await using var connections = LedgerSetup.Connections(
             $"{database.ConnectionString};Connection Lifetime=1", 1, clock: clock);
-        var process = await connections.RunAsync(ProcessAsync, Ask);
+        var process = await connections.RunAsync(ProcessAsync);
         await Eventually.HoldsAsync(
             async () =>
             {
-                Assert.Equal(process, await connections.RunAsync(ProcessAsync, Ask));
+                Assert.Equal(process, await connections.RunAsync(ProcessAsync));
                 return await database.ScalarAsync<bool>(
                     "SELECT backend_start < clock_timestamp() - interval '2 s' FROM pg_stat_activity "
                     + $"WHERE pid = {process}");
@@ -90,20 +86,21 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
             "it is older than Npgsql would take");
 
         clock.Advance(TimeSpan.FromHours(1.1));
-        await connections.RunAsync(ProcessAsync, Ask);
+        await connections.RunAsync(ProcessAsync);
 
-        Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
+        Assert.NotEqual(process, await connections.RunAsync(ProcessAsync));
     }
 
     [PostgresFact]
     public async Task A_statement_that_the_server_refuses_keeps_the_connection()
     {
         await using var connections = LedgerSetup.Connections(database.ConnectionString, 3);
-        var process = await connections.RunAsync(ProcessAsync, Ask);
+        var process = await connections.RunAsync(ProcessAsync);
 
-        await Assert.ThrowsAsync<PostgresException>(() => connections.RunAsync(ProcessAsync, "SELECT 1 / 0"));
+        await Assert.ThrowsAsync<PostgresException>(
+            () => connections.RunAsync(db => db.ScalarAsync<int>("SELECT 1 / 0")));
 
-        Assert.Equal(process, await connections.RunAsync(ProcessAsync, Ask));
+        Assert.Equal(process, await connections.RunAsync(ProcessAsync));
     }
 
     [PostgresFact]
@@ -111,8 +108,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     {
         await using var connections = LedgerSetup.Connections(database.ConnectionString, 1);
 
-        var processes = await Task.WhenAll(
-            Enumerable.Range(0, 8).Select(_ => connections.RunAsync(ProcessAsync, Ask)));
+        var processes = await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => connections.RunAsync(ProcessAsync)));
 
         Assert.Single(processes.Distinct());
     }
@@ -124,7 +120,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=3", 1);
         var payments = new PaymentStore(database.Shared, connections);
         Assert.Single(await payments.StoreAsync(Batch(owner)));
-        var process = await connections.RunAsync(ProcessAsync, Ask);
+        var process = await connections.RunAsync(ProcessAsync);
 
         await PostgresServer.FrozenAsync([process], async () =>
         {
@@ -132,7 +128,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
                 () => payments.StoreAsync(Batch(owner)).WaitAsync(TimeSpan.FromSeconds(20)));
 
             Assert.Single(await payments.StoreAsync(Batch(owner)));
-            Assert.NotEqual(process, await connections.RunAsync(ProcessAsync, Ask));
+            Assert.NotEqual(process, await connections.RunAsync(ProcessAsync));
         });
     }
 
@@ -145,21 +141,15 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
         var begun = 0;
         var all = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         return await Task.WhenAll(Enumerable.Range(0, count).Select(_ => connections.RunAsync(
-            async (connection, sql) =>
+            async db =>
             {
-                var process = await ProcessAsync(connection, sql);
+                var process = await ProcessAsync(db);
                 if (Interlocked.Increment(ref begun) == count)
                     all.SetResult();
                 await all.Task.WaitAsync(TimeSpan.FromSeconds(10));
                 return process;
-            },
-            Ask)));
+            })));
     }
 
-    private static async Task<int> ProcessAsync(NpgsqlConnection connection, string sql)
-    {
-        if (connection.State == ConnectionState.Closed)
-            await connection.OpenAsync();
-        return await connection.ScalarAsync<int>(sql);
-    }
+    private static Task<int> ProcessAsync(NpgsqlConnection db) => db.ScalarAsync<int>("SELECT pg_backend_pid()");
 }

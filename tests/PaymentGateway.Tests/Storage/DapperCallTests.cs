@@ -7,11 +7,8 @@ namespace PaymentGateway.Tests.Storage;
 /// Dapper without Dapper.AOT makes its readers by reflection, which a native binary cannot. The compiler replaces each
 /// call that Dapper.AOT takes over, so one that is left is a reference in the compiled gateway.
 /// </summary>
-public sealed class DapperCallTests
+public sealed class DapperCallTests(TestDatabase database) : IClassFixture<TestDatabase>
 {
-    private static readonly Regex Call = new(@"db\.(Query|Execute)\w*Async");
-    private static readonly Regex Limit = new(@"db\.CommandTimeout\)");
-
     [Fact]
     public void No_call_of_Dapper_is_left_to_reflection()
     {
@@ -26,23 +23,40 @@ public sealed class DapperCallTests
         Assert.Equal(["AsList", "PackListParameters"], left.Order());
     }
 
-    // Dapper.AOT takes no limit given for no limit at all.
     [Fact]
-    public void Every_call_of_Dapper_has_the_time_limit_of_its_connection()
+    public void Every_factory_of_Dapper_AOT_makes_limited_commands()
     {
-        var calls = 0;
-        foreach (var file in Sources())
-            foreach (var statement in File.ReadAllText(file).Split(';').Where(part => Call.IsMatch(part)))
-            {
-                calls += Call.Count(statement);
-                Assert.Equal(Call.Count(statement), Limit.Count(statement));
-            }
+        var factories = typeof(PaymentStore).Assembly.GetTypes()
+            .Where(type => type.IsSubclassOf(typeof(Dapper.CommandFactory)) && type != typeof(LimitedCommands<>))
+            .ToList();
 
-        Assert.InRange(calls, 20, int.MaxValue);
+        Assert.InRange(factories.Count, 20, int.MaxValue);
+        Assert.All(factories, type => Assert.Equal(
+            typeof(LimitedCommands<>), type.BaseType!.GetGenericTypeDefinition()));
     }
 
-    private static string[] Sources() =>
-        Directory.GetFiles(Repository.PathOf("src/PaymentGateway"), "*.cs", SearchOption.AllDirectories);
+    // The server's own limit is off, and the caller waits for longer.
+    [PostgresTheory]
+    [InlineData("a query")]
+    [InlineData("a query with arguments")]
+    [InlineData("a command with arguments")]
+    public async Task A_statement_ends_at_the_limit_of_its_connection(string kind)
+    {
+        var pool = LedgerSetup.DataSource(
+            $"{database.ConnectionString};Command Timeout=1;Options=-c statement_timeout=0");
+        await using var shared = new SharedConnections(pool, TimeSpan.FromMinutes(1), TimeProvider.System);
+        var webhooks = new WebhookStore(shared);
+        await using var held = await database.HoldAsync("LOCK TABLE webhooks");
+
+        var failed = await Assert.ThrowsAsync<NpgsqlException>(() => kind switch
+        {
+            "a query" => webhooks.ListAsync(),
+            "a query with arguments" => webhooks.TakeAsync(new WebhookArgs("shop", "one", TimeSpan.FromSeconds(1))),
+            _ => webhooks.AddAsync("shop"),
+        }).WaitAsync(TimeSpan.FromSeconds(20));
+
+        Assert.IsType<TimeoutException>(failed.InnerException);
+    }
 
     private static (string Namespace, string Name)? TypeOf(MetadataReader reader, MemberReference member)
     {

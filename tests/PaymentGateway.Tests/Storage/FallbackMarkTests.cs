@@ -11,6 +11,8 @@ public sealed class FallbackMarkTests : OwnDatabase
 
     private LeaseStore Leases => Database.Leases;
 
+    private AdoptionStore Adoptions => Database.Adoptions;
+
     [PostgresFact]
     public async Task A_new_epoch_has_not_used_fallback_and_no_renewal_takes_the_mark_back()
     {
@@ -25,7 +27,7 @@ public sealed class FallbackMarkTests : OwnDatabase
         await Leases.CloseAsync(epoch);
         Assert.Equal(
             Known.AtBoth.Bits,
-            Assert.Single(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch).UsedProcessors);
+            Assert.Single(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == epoch).UsedProcessors);
     }
 
     // Owners one after another, each of which dies, or stops cleanly with its payments unsent or in doubt; + has used
@@ -60,7 +62,7 @@ public sealed class FallbackMarkTests : OwnDatabase
                     owner, Batches.Earliest, end.StartsWith("doubt", StringComparison.Ordinal) ? [passed] : []));
             var next = await Database.OpenEpochAsync();
             var from = end.StartsWith("dies", StringComparison.Ordinal) ? owner : PaymentStates.Nobody;
-            adopted = await Leases.AdoptAsync(new AdoptArgs(from, next, Batches.Earliest, 100));
+            adopted = await Adoptions.AdoptAsync(new AdoptArgs(from, next, Batches.Earliest, 100));
             owner = next;
         }
 
@@ -79,7 +81,7 @@ public sealed class FallbackMarkTests : OwnDatabase
         await Database.ReopenAsync("synchronous_commit=off");
         await using var connections = LedgerSetup.Leases(
             Database.ConnectionString + settings, TimeSpan.FromSeconds(3), TimeProvider.System);
-        var leases = new LeaseStore(connections, Database.Shared, Database.Connections);
+        var leases = new LeaseStore(connections, Database.Shared);
         await leases.AnswersAsync();
         var epoch = await Database.OpenEpochAsync();
         await Database.ExecuteAsync("""

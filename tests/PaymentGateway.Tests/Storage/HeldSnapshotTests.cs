@@ -39,8 +39,7 @@ public sealed class HeldSnapshotTests : OwnDatabase
     // A backend hands over what it has counted when it is idle for a while; this makes it do so at once.
     private async Task<long> BlocksReadAsync()
     {
-        await Database.Connections.RunAsync(
-            static (connection, sql) => connection.ExecuteAsync(sql), "SELECT pg_stat_force_next_flush()");
+        await Database.Connections.RunAsync(db => db.ExecuteAsync("SELECT pg_stat_force_next_flush()"));
         return await Database.ScalarAsync<long>("""
             SELECT sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::bigint
             FROM pg_statio_user_tables WHERE relname <> 'payments'

@@ -18,12 +18,12 @@ public sealed class KeptPlanTests : OwnDatabase
         var later = Batches.Noon.AddHours(1);
         Task PageAsync() =>
             Database.Payments.UnsettledPageAsync(new UnsettledPageArgs(living, later, later.AddHours(1), 100));
-        Task AdoptAsync() => Database.Leases.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
+        Task AdoptAsync() => Database.Adoptions.AdoptAsync(new AdoptArgs(0, living, Batches.Noon, 100));
         async Task EndAsync()
         {
             await Database.ExecuteAsync(
                 $"UPDATE leases SET closed_at = now() - interval '1 hour', adopted_at = NULL WHERE epoch = {dead}");
-            await Database.Leases.MarkAdoptedAsync(dead, Batches.Noon);
+            await Database.Adoptions.MarkAdoptedAsync(dead, Batches.Noon);
         }
 
         // Analysed as by autovacuum, first while the tables are small: the plans are kept until the next time.
@@ -60,7 +60,7 @@ public sealed class KeptPlanTests : OwnDatabase
         await using var older = await SeeEverythingAsync();
         Task PageAsync() => Database.Payments.UnsettledPageAsync(
             new UnsettledPageArgs(living, Batches.Noon, Batches.Noon.AddHours(1), Page));
-        Task AdoptAsync() => Database.Leases.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
+        Task AdoptAsync() => Database.Adoptions.AdoptAsync(new AdoptArgs(dead, living, Batches.Noon, Page));
 
         var read = await CountReadAsync([PageAsync, AdoptAsync]);
 
@@ -208,7 +208,7 @@ public sealed class KeptPlanTests : OwnDatabase
     {
         const string Flush = "SELECT pg_stat_force_next_flush()";
         await Database.ExecuteAsync(Flush);
-        await Database.Connections.RunAsync(static (connection, sql) => connection.ExecuteAsync(sql), Flush);
+        await Database.Connections.RunAsync(db => db.ExecuteAsync(Flush));
         return await Database.ScalarAsync<long>("""
             SELECT sum(tuples)::bigint FROM (
                 SELECT schemaname, relname, seq_tup_read AS tuples FROM pg_stat_user_tables

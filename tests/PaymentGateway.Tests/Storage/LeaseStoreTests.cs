@@ -9,17 +9,19 @@ public sealed class LeaseStoreTests : OwnDatabase
 
     private LeaseStore Leases => Database.Leases;
 
+    private AdoptionStore Adoptions => Database.Adoptions;
+
     [PostgresFact]
     public async Task Epoch_0_is_listed_for_adoption_only_while_it_has_released_payments()
     {
         await Database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
-        Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
+        Assert.DoesNotContain(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
         var owner = await Database.OpenEpochAsync();
         await Database.StoreAsync(owner, 1);
 
         await Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, []));
 
-        Assert.Contains(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
+        Assert.Contains(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
     }
 
     [PostgresFact]
@@ -79,12 +81,12 @@ public sealed class LeaseStoreTests : OwnDatabase
         var adoption = new AdoptArgs(dead, adopter, Batches.Earliest, 100);
         var later = Batches.Noon.AddHours(1);
         Assert.True((await Leases.RenewAsync(Renewal(adopter) with { LowWaterMark = later })).Renewed);
-        await Leases.AdoptAsync(adoption with { Number = ++_renewals });
+        await Adoptions.AdoptAsync(adoption with { Number = ++_renewals });
         Assert.Equal(later, await Database.LeaseAsync<DateTime>(adopter, "low_water_mark"));
         var batch = await Database.StoreAsync(dead, 3);
         var late = Renewal(adopter) with { LowWaterMark = later };
 
-        await Leases.AdoptAsync(adoption with { Number = ++_renewals });
+        await Adoptions.AdoptAsync(adoption with { Number = ++_renewals });
         var renewal = await Leases.RenewAsync(late);
 
         Assert.Equal((false, true), (renewal.Renewed, renewal.IsOpen));
@@ -92,7 +94,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         var orphaned = Assert.Single(await ClosedAsync(), lease => lease.Epoch == adopter);
         Assert.Equal(batch.AcceptedAts[0], orphaned.LowWaterMark);
         var next = await Database.OpenEpochAsync();
-        Assert.Equal(3, (await Leases.AdoptAsync(new AdoptArgs(adopter, next, orphaned.LowWaterMark, 100))).Count);
+        Assert.Equal(3, (await Adoptions.AdoptAsync(new AdoptArgs(adopter, next, orphaned.LowWaterMark, 100))).Count);
     }
 
     [PostgresFact]
@@ -101,7 +103,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         var (dead, adopter) = await DeadAndAdopterAsync();
         var batch = await Database.StoreAsync(dead, 10);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[2], 3));
+        var adopted = await Adoptions.AdoptAsync(new AdoptArgs(dead, adopter, batch.AcceptedAts[2], 3));
 
         Assert.Equal(batch.Ids[2..5].Order(), adopted.Select(row => row.CorrelationId).Order());
     }
@@ -129,7 +131,7 @@ public sealed class LeaseStoreTests : OwnDatabase
             $"SELECT 1 FROM payments WHERE correlation_id = '{batch.Ids[1]}' FOR UPDATE");
 
         var refused = await Assert.ThrowsAsync<PostgresException>(
-            () => Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100)));
+            () => Adoptions.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100)));
 
         Assert.Equal(PostgresErrorCodes.LockNotAvailable, refused.SqlState);
         Assert.True((await Leases.RenewAsync(Renewal(adopter))).Renewed);
@@ -142,7 +144,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         await Database.StoreAsync(dead, 3);
         await Leases.CloseAsync(adopter);
 
-        var adopted = await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100));
+        var adopted = await Adoptions.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100));
 
         Assert.Empty(adopted);
         Assert.Equal(3, await CountOwnedAsync(dead));
@@ -156,7 +158,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         await Leases.CloseAsync(dead);
 
         // By an adopter whose page was empty, because another one had the claim.
-        await Leases.MarkAdoptedAsync(dead, Batches.Earliest);
+        await Adoptions.MarkAdoptedAsync(dead, Batches.Earliest);
 
         Assert.Contains(await ClosedAsync(), orphaned => orphaned.Epoch == dead);
     }
@@ -167,7 +169,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         await using var reader = await Database.HoldAsync(
             "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments");
 
-        Assert.Empty(await Leases.WritersAsync());
+        Assert.Empty(await Adoptions.WritersAsync());
     }
 
     // From a closed epoch they would take its payments as in doubt.
@@ -182,29 +184,30 @@ public sealed class LeaseStoreTests : OwnDatabase
 
         var release = Leases.ReleaseAsync(new ReleaseArgs(epoch, Batches.Earliest, []));
         await Database.WaitsForLockAsync("the release waits");
-        Assert.DoesNotContain(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        Assert.DoesNotContain(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
         await held.ExecuteAsync("ROLLBACK");
 
         Assert.Equal(3, await release);
         Assert.Equal(2, await CountOwnedAsync(other));
-        Assert.Contains(await Leases.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        Assert.Contains(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
     }
 
     [PostgresFact]
     public async Task Readings_are_those_of_open_leases_and_for_half_a_minute_those_of_closed_ones()
     {
+        var store = new ReadingStore(Database.Shared);
         var epochs = new List<int>();
         foreach (var instance in new[] { "open", "closed", "gone" })
             epochs.Add(await Leases.OpenAsync(new OpenLeaseArgs(instance, Minute)));
         foreach (var epoch in epochs)
-            await Leases.WriteReadingAsync(new ReadingArgs(epoch, $"of {epoch}"));
+            await store.WriteAsync(new ReadingArgs(epoch, $"of {epoch}"));
         await Database.ExecuteAsync($"""
             UPDATE leases SET closed_at = CASE WHEN instance <> 'open' THEN now() END
             WHERE epoch IN ({string.Join(',', epochs)});
             UPDATE instance_readings SET read_at = read_at - interval '31 s' WHERE epoch <> {epochs[1]}
             """);
 
-        var readings = (await Leases.ReadingsAsync()).OrderBy(row => row.Epoch).ToList();
+        var readings = (await store.ReadAsync()).OrderBy(row => row.Epoch).ToList();
 
         Assert.Equal(
             [("open", $"of {epochs[0]}", true), ("closed", $"of {epochs[1]}", false)],
@@ -223,7 +226,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         var dead = await Database.OpenEpochAsync();
         await Leases.CloseAsync(dead);
 
-        await Leases.MarkAdoptedAsync(dead, Batches.Noon);
+        await Adoptions.MarkAdoptedAsync(dead, Batches.Noon);
 
         Assert.Equal(
             $"0,{owner},{young},{open},{dead}",
@@ -248,13 +251,13 @@ public sealed class LeaseStoreTests : OwnDatabase
     {
         var adopter = await Database.OpenEpochAsync();
         while (taken.Count < all)
-            foreach (var row in await Leases.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100)))
+            foreach (var row in await Adoptions.AdoptAsync(new AdoptArgs(dead, adopter, Batches.Earliest, 100)))
                 taken.Add(row.CorrelationId);
     }
 
     // Without epoch 0: it owns what clean stops released.
     private async Task<List<EpochRow>> ClosedAsync() =>
-        (await Leases.OrphanedAsync()).Where(orphaned => orphaned.Epoch != 0).ToList();
+        (await Adoptions.OrphanedAsync()).Where(orphaned => orphaned.Epoch != 0).ToList();
 
     private async Task<(int Dead, int Adopter)> DeadAndAdopterAsync()
     {

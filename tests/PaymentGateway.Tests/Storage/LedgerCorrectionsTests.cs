@@ -75,7 +75,7 @@ public sealed class LedgerCorrectionsTests : OwnDatabase
         Assert.Equal(expected ? 0 : 1, await Database.ScalarAsync<long>(
             "SELECT count(*) FROM payments WHERE attempts IS NOT NULL"));
         var adopter = await Database.OpenEpochAsync();
-        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
+        var adopted = await Database.Adoptions.AdoptAsync(new AdoptArgs(0, adopter, DateTime.UnixEpoch, 100));
         Assert.Equal(
             expected ? [(_stored.Ids[5], Known.AtBoth.Bits, (short?)null)] : [],
             adopted.Select(row => (row.CorrelationId, row.MayBeAt!.Value, row.HeldBy)));

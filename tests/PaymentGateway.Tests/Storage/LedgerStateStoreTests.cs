@@ -118,7 +118,7 @@ public sealed class LedgerStateStoreTests : OwnDatabase
             RepeatAsync(async () =>
             {
                 var adopter = await Database.OpenEpochAsync();
-                adopted += (await Database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
+                adopted += (await Database.Adoptions.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Noon, 10))).Count;
             }),
             RepeatAsync(async () =>
             {

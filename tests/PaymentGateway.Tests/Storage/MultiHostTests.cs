@@ -62,7 +62,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
         await payments.StoreAsync(settled);
         await OpenTwoAsync(batches);
-        var renewal = new LeaseStore(leases, shared, batches);
+        var renewal = new LeaseStore(leases, shared);
         await renewal.CloseAsync(-1);
 
         await StandbyIsMissedAsync();
@@ -97,7 +97,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         await OpenTwoAsync(batches);
         // The other instance, whose connection is older than the rows and lives on.
         await using var others = Connections(1);
-        await others.RunAsync(static (db, sql) => db.ExecuteAsync(sql), "SELECT 1");
+        await others.RunAsync(db => db.ExecuteAsync("SELECT 1"));
         var (found, recorded) = (new PaymentStore(shared, others), new SettlementLedger(shared, others));
 
         await StandbyIsMissedAsync();
@@ -194,8 +194,8 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
     }
 
     // A new connection would begin with a commit, and wait itself.
-    private static Task<int> OpenTwoAsync(BatchConnections batches) => batches.RunAsync(
-        static (_, batches) => batches.RunAsync(static (db, sql) => db.ExecuteAsync(sql), "SELECT 1"), batches);
+    private static Task<int> OpenTwoAsync(BatchConnections batches) =>
+        batches.RunAsync(_ => batches.RunAsync(db => db.ExecuteAsync("SELECT 1")));
 
     private Task StoredAsync(StoreArgs batch, string table = "payments") => Eventually.HoldsAsync(
         async () => await database.ScalarAsync<long>(

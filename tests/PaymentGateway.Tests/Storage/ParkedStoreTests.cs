@@ -16,9 +16,9 @@ public sealed class ParkedStoreTests : OwnDatabase
             batch.Ids[0], await Database.ScalarAsync<Guid>(
                 "SELECT correlation_id FROM payments WHERE parked_at IS NOT NULL"));
         var adopter = await Database.OpenEpochAsync();
-        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Earliest, 100));
+        var adopted = await Database.Adoptions.AdoptAsync(new AdoptArgs(epoch, adopter, Batches.Earliest, 100));
         Assert.Equal(batch.Ids[1], Assert.Single(adopted).CorrelationId);
-        Assert.Empty(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
+        Assert.Empty(await Database.Adoptions.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
     }
 
     [PostgresFact]
@@ -60,7 +60,8 @@ public sealed class ParkedStoreTests : OwnDatabase
 
         Assert.Empty(await ReasonsAsync());
         var adopter = await Database.OpenEpochAsync();
-        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
+        var adopted = Assert.Single(
+            await Database.Adoptions.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
         Assert.Equal(
             (batch.Ids[0], Known.AtBoth), (adopted.CorrelationId, new ProcessorSet(adopted.MayBeAt!.Value)));
     }
@@ -76,7 +77,8 @@ public sealed class ParkedStoreTests : OwnDatabase
         Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
 
         var adopter = await Database.OpenEpochAsync();
-        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
+        var adopted = Assert.Single(
+            await Database.Adoptions.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
         Assert.Equal(ProcessorSet.Of(Known.Fallback), new ProcessorSet(adopted.MayBeAt!.Value));
     }
 
@@ -88,11 +90,12 @@ public sealed class ParkedStoreTests : OwnDatabase
         await Parked.ParkAsync(new ParkArgs(
             batch.Ids[0], batch.AcceptedAts[0], epoch, "default answered 400", 1, Known.AtDefault.Bits));
 
-        await Database.Leases.DoubtAllAsync([Known.Default.Name, Known.Fallback.Name]);
+        await Database.Restore.DoubtAllAsync([Known.Default.Name, Known.Fallback.Name]);
         Assert.True(await Parked.ReplayAsync(batch.Ids[0]));
 
         var adopter = await Database.OpenEpochAsync();
-        var adopted = Assert.Single(await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
+        var adopted = Assert.Single(
+            await Database.Adoptions.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100)));
         Assert.Equal(Known.AtBoth, new ProcessorSet(adopted.MayBeAt!.Value));
     }
 
@@ -136,7 +139,7 @@ public sealed class ParkedStoreTests : OwnDatabase
         Assert.Equal(20, replayed.Sum(page => page.Count));
         Assert.All(await ReasonsAsync(), reason => Assert.Equal("rare", reason));
         var adopter = await Database.OpenEpochAsync();
-        var adopted = await Database.Leases.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100));
+        var adopted = await Database.Adoptions.AdoptAsync(new AdoptArgs(0, adopter, Batches.Earliest, 100));
         Assert.Equal(20, adopted.Count(row => row.MayBeAt == Known.AtBoth.Bits));
         Assert.Equal(5, (await Parked.ReplayPageAsync(PaymentCursor.Start, null, 100)).Count);
     }

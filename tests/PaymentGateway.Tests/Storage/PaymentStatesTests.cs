@@ -66,7 +66,7 @@ public sealed class PaymentStatesTests(TestDatabase database) : IClassFixture<Te
         await IsAsync("accepted");
 
         await database.Leases.CloseAsync(owner);
-        await database.Leases.AdoptAsync(new AdoptArgs(owner, adopter, Batches.Earliest, 100));
+        await database.Adoptions.AdoptAsync(new AdoptArgs(owner, adopter, Batches.Earliest, 100));
         await IsAsync("adopted");
         await database.Leases.ReleaseAsync(new ReleaseArgs(adopter, Batches.Earliest, []));
         await IsAsync("released");

@@ -3,6 +3,7 @@ namespace PaymentGateway.Tests.Storage;
 /// <summary>A statement, or a pair of its parentheses: a number stands for each inner part.</summary>
 internal sealed class SqlPart
 {
+    private static readonly Regex Comment = new("--.*");
     private static readonly Regex Token = new(@"'(?:[^']|'')*'|[\w@.]+|::|\S");
     private static readonly Regex Query = new(@"^(SELECT|WITH)\b");
     private static readonly Regex Number = new(@"\((\d+)\)");
@@ -27,7 +28,7 @@ internal sealed class SqlPart
     public static SqlPart Of(string sql)
     {
         var open = new Stack<SqlPart>([new SqlPart()]);
-        foreach (var token in Token.Matches(sql).Select(match => match.Value))
+        foreach (var token in Token.Matches(Comment.Replace(sql, "")).Select(match => match.Value))
             if (token == "(")
             {
                 var inner = new SqlPart();

@@ -37,7 +37,11 @@ public class TestDatabase : IAsyncLifetime
 
     internal LedgerStateStore LedgerState => new(Shared);
 
-    internal LeaseStore Leases => new(Shared, Shared, Connections);
+    internal LeaseStore Leases => new(Shared, Shared);
+
+    internal AdoptionStore Adoptions => new(Shared, Connections);
+
+    internal RestoreStore Restore => new(Shared, Leases);
 
     internal HealthStore Health => new(Shared);
 

@@ -58,7 +58,7 @@ internal sealed partial class OverviewStream(
 
 /// <summary>Reads the shared rows from the database, for one caller at a time.</summary>
 internal sealed class SharedFactsReader(
-    LeaseStore leases, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
+    ReadingStore readings, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
     TimeProvider clock)
 {
     // Most of a second; the view is then made without the database's rows.
@@ -79,6 +79,6 @@ internal sealed class SharedFactsReader(
     }
 
     private async Task<SharedFacts> AskAsync() => new(
-        await leases.ReadingsAsync(), await ledger.SumAsync(null, null), await health.ReadAsync(),
+        await readings.ReadAsync(), await ledger.SumAsync(null, null), await health.ReadAsync(),
         await parked.CountAsync(ParkedCount.CountMax), await webhooks.ListAsync());
 }

@@ -9,7 +9,7 @@ namespace PaymentGateway.Operator.Dashboard;
 /// failure here must not cost the lease.
 /// </summary>
 internal sealed partial class ReadingPublisher(
-    InstanceReader reader, LeaseStore store, Lease lease, TimeProvider clock, ILogger<ReadingPublisher> log)
+    InstanceReader reader, ReadingStore store, Lease lease, TimeProvider clock, ILogger<ReadingPublisher> log)
     : BackgroundService
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
@@ -23,7 +23,7 @@ internal sealed partial class ReadingPublisher(
             try
             {
                 if (lease.Epoch is not PaymentStates.Nobody and var epoch)
-                    await store.WriteReadingAsync(new ReadingArgs(epoch, reader.Read().ToJson()));
+                    await store.WriteAsync(new ReadingArgs(epoch, reader.Read().ToJson()));
                 _outage.Succeed();
             }
             catch (Exception failed)

@@ -89,7 +89,7 @@ public sealed class RestoredFeedTests : IAsyncLifetime
         var told = (await reader.ReadRowsAsync(2)).ConvertAll(row => EventAnswer.Of(row).Id);
 
         await RestoreAsync(_old);
-        await _old.Leases.DoubtAllAsync(Both);
+        await _old.Restore.DoubtAllAsync(Both);
         await _old.Ledger.RecordAsync(Batches.ToRecord(waits));
 
         var position = await _old.ScalarAsync<string>("SELECT position FROM webhooks");
@@ -113,7 +113,7 @@ public sealed class RestoredFeedTests : IAsyncLifetime
         await reader.ReadAsync(1);
 
         await RestoreAsync(_old);
-        await _old.Leases.DoubtAllAsync(Both);
+        await _old.Restore.DoubtAllAsync(Both);
 
         Assert.Null(await reader.PageAsync());
     }
@@ -138,7 +138,7 @@ public sealed class RestoredFeedTests : IAsyncLifetime
         await ShellAsync($"rm -rf {data} && mv {data}.kept {data}");
         await _old.StartAgainAsync();
         await _old.ReopenBatchesAsync("");
-        await _old.Leases.DoubtAllAsync(Both);
+        await _old.Restore.DoubtAllAsync(Both);
         epoch = await _old.OpenEpochAsync();
         var settled = await SettleAsync(_old, epoch);
 
