@@ -31,7 +31,8 @@ namespace PaymentGateway.Settling;
 /// others for a quarter of a horizon and has no newer K, the time is quiet: nothing else would ever end the doubt. Then
 /// an older K is taken where several processors may have the payment and this one is usable. A replica that stopped
 /// following its primary could deceive that, if this instance has not noticed an outage there (operations.md). Where it
-/// has noticed one and its circuit is still open, a K is taken that another instance charged a horizon after this one's.
+/// has noticed one and its circuit is still open, a K is taken that another instance charged a horizon later than this
+/// payment's horizon ended.
 /// </para>
 /// <para>
 /// <i>When it is charged again.</i> While a single processor may have the payment, the same charge is sent there again:
@@ -201,10 +202,10 @@ internal sealed partial class DoubtResolver(
         return ResolvingStep.Again(isPastHorizon
             ? "404, and no look-up finds a payment that was settled there since" : "404 before the horizon");
 
-        // A single processor that takes charges is charged again instead, which needs no proof. An open circuit says that
-        // there was an outage, since which an old copy of the processor may answer. No payment may come to this instance
-        // that closes the circuit, so a payment will do that another instance has charged there since: by a whole horizon
-        // later, because the clocks of two instances differ.
+        // A single processor that takes charges is charged again instead, which needs no proof. An open circuit says
+        // that there was an outage, since which an old copy of the processor may answer. No payment may come to this
+        // instance that closes the circuit, so a payment will do that another instance has charged there since: by a
+        // whole horizon later, because the clocks of two instances differ.
         DateTime? OldestKnown(ProcessorLane lane) => payment.MayBeAt.IsSingle && lane.IsEnabled ? null
             : lane.Health.Read().Availability == Availability.Usable ? DateTime.MinValue
             : clock.GetUtcNow().UtcDateTime - clock.GetElapsedTime(horizonEnd) + lane.Horizon;

@@ -86,7 +86,10 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
     private async Task<bool> IsFoundAsync(Guid known) =>
         (await lane.Client.LookUpAsync(known)).Result == LookupResult.Found;
 
-    /// <summary>What look-ups found: when this instance sent it (monotonic), and when another payment was charged (UTC),
-    /// whose time is the least where only the first was asked for.</summary>
+    /// <summary>
+    /// What look-ups found. SentAt: a monotonic timestamp of this instance's own; NoneFound where none was found.
+    /// RequestedAt (UTC): of the ledger's newest; the least time where only one's own was asked for, null where none was
+    /// found.
+    /// </summary>
     private readonly record struct KnownFound(long SentAt, DateTime? RequestedAt);
 }
