@@ -88,8 +88,8 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
 
     /// <summary>
     /// What look-ups found. SentAt: a monotonic timestamp of this instance's own; NoneFound where none was found.
-    /// RequestedAt (UTC): of the ledger's newest; the least time where only one's own was asked for, null where none was
-    /// found.
+    /// RequestedAt (UTC): of the ledger's newest; the least time where only one's own was asked for, null where none
+    /// was found.
     /// </summary>
     private readonly record struct KnownFound(long SentAt, DateTime? RequestedAt);
 }
