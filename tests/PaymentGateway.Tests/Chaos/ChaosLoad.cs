@@ -30,9 +30,9 @@ public sealed class ChaosLoad(GatewaySystem system, bool asksOnce = false)
         var running = new List<Task>();
         for (var sent = 0; !end.IsCompleted; sent++)
         {
-            var due = TimeSpan.FromSeconds((double)sent / PerSecond);
-            if (due > clock.Elapsed)
-                await Task.Delay(due - clock.Elapsed);
+            var early = TimeSpan.FromSeconds((double)sent / PerSecond) - clock.Elapsed;
+            if (early > TimeSpan.Zero)
+                await Task.Delay(early);
             running.RemoveAll(post => post.IsCompletedSuccessfully);
             Assert.True(running.Count < InFlightMax, $"{running.Count} payments wait for an answer");
             running.Add(!asksOnce && sent % Dozen == 0
