@@ -232,9 +232,7 @@ internal sealed partial class SimulatedCluster : IDisposable
         var stored = rows.ConvertAll(row => row.Id);
         foreach (var one in Living().Where(one => !one.Actor.IsFrozen && !one.IsStalled && !one.IsStopping))
             _remembered.AddRange(one.Part<UnsettledPayments>().Snapshot()
-                .Where(payment => payment.Epoch == one.Part<Lease>().Epoch && stored.Contains(payment.Id)
-                    // One that is being parked finds no row, and leaves the memory.
-                    && payment.Phase != PaymentPhase.Parked)
+                .Where(payment => payment.Epoch == one.Part<Lease>().Epoch && stored.Contains(payment.Id))
                 .Select(payment => (one, payment)));
         foreach (var row in rows)
         {
