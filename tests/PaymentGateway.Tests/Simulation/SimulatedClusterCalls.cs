@@ -130,7 +130,8 @@ internal sealed partial class SimulatedCluster
         if (listed.Distinct().Count() < listed.Count)
             Violate("a payment is listed twice");
         foreach (var (id, payment) in acknowledged.Where(one => one.Value.PurgedAt is null))
-            Judge(id, listed.Contains(id) ? null : "was acknowledged, and is not listed");
+            // The outcomes that a database has lost are for a reconciliation.
+            Judge(id, listed.Contains(id) || _hasLost ? null : "was acknowledged, and is not listed");
     }
 
     // Of all time, so that nothing depends on a clock.
