@@ -43,6 +43,26 @@ public sealed class BrokenInsertTests : OwnDatabase
         Assert.Equal(0, _stages.Queue.Count);
     }
 
+    // Read sooner, its rows would be missed, and nobody would look for them again.
+    [PostgresFact]
+    public async Task What_a_broken_INSERT_can_still_store_is_read_when_it_has_ended()
+    {
+        var batch = Acceptances.Begin(1);
+        await using var insert = await Database.HoldAsync($"""
+            INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
+            VALUES ('{Guid.NewGuid()}', 1990, '{batch.From:O}', {_epoch})
+            """);
+        Backlog.Add(batch, isUncertain: true);
+        for (var turn = 0; turn < 3; turn++)
+            await TurnAsync();
+        Assert.Equal(batch.To, Backlog.UncertainUntil());
+
+        await insert.ExecuteAsync("COMMIT");
+        await TurnAsync();
+
+        await Eventually.HoldsAsync(() => _stages.Queue.Count == 1, "it is read");
+    }
+
     // What the whole question rests on: a statement takes its snapshot after its lock on the table.
     [PostgresTheory]
     [InlineData(1, false)]
