@@ -65,8 +65,15 @@ internal sealed class KnownPayments(ProcessorLane lane, SettlementLedger ledger,
         lock (_gate)
             (_current, _next, asksLedger, _nextAsksLedger) = (_next!, null, _nextAsksLedger, false);
         var found = new KnownFound(NoneFound, null);
-        if (lane.Known is { } known && await IsFoundAsync(known.Id))
+        if (lane.Known is { } known)
+        {
+            // The look-ups are late where it is not found, and would find an older payment of the ledger all the same.
+            if (!await IsFoundAsync(known.Id))
+                return found;
+
             found = new KnownFound(known.SentAt, DateTime.MinValue);
+        }
+
         if (!asksLedger)
             return found;
 
