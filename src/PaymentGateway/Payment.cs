@@ -60,7 +60,7 @@ namespace PaymentGateway;
 /// </para>
 /// <para>
 /// One stage has a payment at a time. The phase changes by compare-and-swap, so two stages that have one at once fail
-/// that assertion. Only <see cref="Purge"/> is called from elsewhere; a stop reads where payments may be.
+/// that assertion. A stop reads where payments may be, after the end of their epoch.
 /// </para>
 /// </remarks>
 /// <param name="id">The correlationId of the contract.</param>
@@ -68,7 +68,6 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 {
     private int _phase;
     private bool _isRepeat;
-    private volatile bool _purged;
 
     // Where it may have been when its doubt began.
     private ProcessorSet _doubtedAt;
@@ -84,7 +83,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>UTC, whole microseconds. The INSERT sets it: id and time together name one acceptance.</summary>
     public DateTime AcceptedAt { get; private set; } = acceptedAt;
 
-    /// <summary>The epoch that owned the payment when this instance took it.</summary>
+    /// <summary>The number of the epoch that owns it, or owned it last, at this instance.</summary>
     public int Epoch { get; private set; } = epoch;
 
     /// <summary>Monotonic timestamp of the moment at which this instance took it.</summary>
@@ -123,9 +122,6 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 
     /// <summary>The processors that refused a charge of this payment, at this instance.</summary>
     public ProcessorSet RefusedAt { get; private set; }
-
-    /// <summary>Purged from the ledger: it must not be charged any more.</summary>
-    public bool Purged => _purged;
 
     /// <summary>Null while no exporter listens.</summary>
     public PaymentTrace? Trace { get; init; }
@@ -173,6 +169,17 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 
         DoubtSince = since;
         return IsHeld || !MayBeAt.IsSingle ? Doubt() : NextStep.WaitBehind;
+    }
+
+    /// <summary>
+    /// Its instance's next epoch takes it over, as it is: this process knows where it may be. Nothing else uses it
+    /// then.
+    /// </summary>
+    public NextStep Inherit(int owner)
+    {
+        Assert(Phase is PaymentPhase.Waiting or PaymentPhase.InDoubt, nameof(Inherit));
+        Epoch = owner;
+        return Phase == PaymentPhase.InDoubt ? NextStep.Resolve : NextStep.WaitBehind;
     }
 
     /// <summary>A waiting payment that may be somewhere is looked up there, because no charge can end its doubt
@@ -279,9 +286,6 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
         Move(PaymentPhase.InDoubt, PaymentPhase.Settled, nameof(Find));
         return NextStep.Record;
     }
-
-    /// <summary>It left the ledger, as any thread may notice at any time.</summary>
-    public void Purge() => _purged = true;
 
     /// <summary>The id. Log lines take the payment itself, so that they also carry its trace.</summary>
     public override string ToString() => Id.ToString();

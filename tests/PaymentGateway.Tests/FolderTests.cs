@@ -14,7 +14,7 @@ public sealed class FolderTests
         ("Storage", ["Configuration"]),
         ("Telemetry", ["Configuration"]),
         ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
-        ("Accepting", ["Configuration", "Http", "Leasing", "Queueing", "Storage", "Telemetry"]),
+        ("Accepting", ["Configuration", "Http", "Leasing", "Storage", "Telemetry"]),
         ("Processors", ["Configuration", "Http", "Leasing", "Routing", "Storage", "Telemetry"]),
         ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
         ("Settling", [

@@ -32,6 +32,7 @@ public sealed class PaymentLifeTests
     private static readonly (string Event, Func<Payment, NextStep?> Do)[] Events =
     [
         ("adopt at default", payment => payment.Adopt(Known.AtDefault, 1)),
+        ("inherit", payment => payment.Inherit(2)),
         ("doubt", payment => payment.Doubt()),
         ("charge default", payment =>
         {
@@ -57,17 +58,19 @@ public sealed class PaymentLifeTests
     // A row is a state, a column an event: what follows, or nothing where the transition breaks the payment.
     private static readonly Dictionary<string, string> Allowed = new()
     {
-        ["waiting"] = "adopt at default: WaitBehind; charge default: -; charge fallback: -",
-        ["waiting, refused"] = "charge default: -; charge fallback: -",
-        ["waiting, adopted at default"] = "adopt at default: WaitBehind; doubt: Resolve; charge default: -",
+        ["waiting"] = "adopt at default: WaitBehind; inherit: WaitBehind; charge default: -; charge fallback: -",
+        ["waiting, refused"] = "inherit: WaitBehind; charge default: -; charge fallback: -",
+        ["waiting, adopted at default"] = "adopt at default: WaitBehind; inherit: WaitBehind; doubt: Resolve; "
+            + "charge default: -",
         ["charging"] = "200: Record; 422: Resolve; refused: WaitBehind; 400: Park; no answer: Resolve",
         ["repeating"] = "200: Record; 422: Resolve; refused: Resolve; 400: Resolve; no answer: Resolve",
-        ["in doubt"] = "charge default: -; absent at default: WaitBehind; found at default: Record; "
-            + "operator's word: WaitBehind",
-        ["in doubt at both"] = "absent at default: Resolve; found at default: Record; operator's word: Resolve",
-        ["held"] = "found at default: Record; operator's word: WaitBehind",
-        ["rejected"] = "absent at default: WaitBehind; found at default: Record; operator's word: WaitBehind; "
-            + "reject: Park",
+        ["in doubt"] = "inherit: Resolve; charge default: -; absent at default: WaitBehind; "
+            + "found at default: Record; operator's word: WaitBehind",
+        ["in doubt at both"] = "inherit: Resolve; absent at default: Resolve; found at default: Record; "
+            + "operator's word: Resolve",
+        ["held"] = "inherit: Resolve; found at default: Record; operator's word: WaitBehind",
+        ["rejected"] = "inherit: Resolve; absent at default: WaitBehind; found at default: Record; "
+            + "operator's word: WaitBehind; reject: Park",
         ["settled"] = "",
         ["parked"] = "",
     };

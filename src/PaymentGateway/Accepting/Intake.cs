@@ -1,11 +1,41 @@
+using PaymentGateway.Leasing;
 using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Accepting;
 
 /// <summary>
-/// Accepts payments by group commit: payments that arrive during an INSERT share the next one. A slow INSERT does not
-/// block the next. Safe from any thread.
+/// Accepts payments by group commit: payments that arrive during an INSERT share the next one. Safe from any thread.
 /// </summary>
+/// <remarks>
+/// <para>
+/// A client gets its 202 only when its payment is committed, and a commit costs the same for one row as for five
+/// hundred. So one loop stores batches, one after another: what arrives while an INSERT is on its way waits, and goes
+/// into the next one. A light load has one payment a batch and waits for nothing; a heavy load makes its own batches.
+/// </para>
+/// <para>
+/// One loop alone would let a single server process that hangs stop all payments. An INSERT is therefore in one of
+/// three situations, by the time it has taken:
+/// </para>
+/// <code>
+///   quick   up to 100 ms            the loop waits for it
+///   slow    longer                  the loop goes on beside it, on another connection
+///   stuck   a second one is slow,   the payments that wait are refused by 503, and so are new ones, until one of the
+///           and a client's time     two ends: they would wait for their whole limit, and be refused then
+///           is over
+/// </code>
+/// <para>
+/// Two connections carry INSERTs, the third of the connections for batches stores outcomes, so an intake that is stuck
+/// does not keep settlements out of the ledger. A client waits at most StoreTimeout in any situation. Its INSERT goes
+/// on when it gets 503: a payment that it stores is settled, and a repeat of the request finds it and gets 202.
+/// </para>
+/// <para>
+/// <i>An example.</i> The server process of one connection is frozen with an INSERT of 40 payments. After 100 ms the
+/// next batch goes out on the second connection, and 1.5 s after their arrival the 40 get 503. All other clients have
+/// noticed nothing. The frozen INSERT ends by the server's statement timeout, or when its connection breaks; in the
+/// second case nobody knows whether it was committed, so the epoch ends, and the next one takes over what it finds
+/// (<see cref="Epoch"/>).
+/// </para>
+/// </remarks>
 internal sealed class Intake(
     IntakeWriter writer, DetachedTasks detached, IntakeOptions options, TimeProvider clock) : IHostedService
 {
@@ -19,8 +49,8 @@ internal sealed class Intake(
     private readonly object _gate = new();
     private readonly List<PendingAcceptance> _waiting = [];
 
-    // A slow INSERT and the next one use two of the connections for batches; the third stores the outcomes.
-    private volatile Task _slow = Task.CompletedTask;
+    // Completed while no INSERT is slow.
+    private volatile Task _slowInserts = Task.CompletedTask;
     private bool _isStoring;
     private bool _isStuck;
     private bool _inBurst;
@@ -30,7 +60,7 @@ internal sealed class Intake(
         get
         {
             lock (_gate)
-                return _waiting.Count == 0 && !_isStoring && _slow.IsCompleted;
+                return _waiting.Count == 0 && !_isStoring && _slowInserts.IsCompleted;
         }
     }
 
@@ -98,21 +128,25 @@ internal sealed class Intake(
         }
     }
 
-    // A connection or server process that hangs delays only its own payments.
     private async Task StoreAsync(List<PendingAcceptance> batch)
     {
         // The first payment is the oldest until the writer sorts them; it may already have waited for a slow INSERT.
         var arrivedAt = batch[0].Payment.TakenAt;
-        var storing = writer.StoreAsync(batch);
-        if (await EndsAsync(storing, SlowAfter))
+        var insert = writer.StoreAsync(batch);
+        var isQuick = await EndsAsync(insert, SlowAfter);
+        if (isQuick)
             return;
 
-        var slow = AnswerInTimeAsync(batch, storing, arrivedAt);
-        var free = Task.WhenAny(slow, _slow);
-        _slow = Task.WhenAll(slow, _slow);
-        if (await EndsAsync(free, RestOf(arrivedAt)))
-            return;
+        var slow = AnswerInTimeAsync(batch, insert, arrivedAt);
+        var oneEnds = Task.WhenAny(slow, _slowInserts);
+        _slowInserts = Task.WhenAll(slow, _slowInserts);
+        var mayGoOn = await EndsAsync(oneEnds, RestOf(arrivedAt));
+        if (!mayGoOn)
+            await RefuseUntilAsync(oneEnds);
+    }
 
+    private async Task RefuseUntilAsync(Task oneEnds)
+    {
         List<PendingAcceptance> refused;
         lock (_gate)
         {
@@ -122,7 +156,7 @@ internal sealed class Intake(
         }
 
         RefuseAll(refused);
-        await free;
+        await oneEnds;
         lock (_gate)
             _isStuck = false;
     }

@@ -1,5 +1,4 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;
 
@@ -10,8 +9,7 @@ namespace PaymentGateway.Accepting;
 /// table. Safe from any thread.
 /// </summary>
 internal sealed partial class IntakeWriter(
-    PaymentStore store, Lease lease, AcceptanceClock acceptances, StoredBacklog backlog, PaymentQueue queue,
-    UnsettledPayments unsettled, GatewayMetrics metrics, TimeProvider clock, ILogger<IntakeWriter> log)
+    PaymentStore store, Lease lease, GatewayMetrics metrics, TimeProvider clock, ILogger<IntakeWriter> log)
 {
     // For the halves of a batch whose INSERT has already waited for a locked id.
     private const string ShortLockTimeout = "10ms";
@@ -28,70 +26,63 @@ internal sealed partial class IntakeWriter(
 
     private async Task StoreAsync(List<PendingAcceptance> batch, bool isPart)
     {
-        var times = acceptances.Begin(batch.Count);
-        var args = ToArgs(batch, times);
-        if (isPart)
-            args = args with { LockTimeout = ShortLockTimeout };
-        var generation = unsettled.Generation;
-        var added = new List<Payment>(batch.Count);
-        var result = AcceptResult.Unavailable;
-        AcceptResult[]? results = null;
+        var epoch = lease.Current;
+        var times = epoch.Acceptances.Begin(batch.Count);
         try
         {
-            results = await StoreOnceAsync(batch, args, added);
-            // Enqueue before the answer, otherwise the client's next payment could overtake this one.
-            Enqueue(added, times, generation);
+            var results = await StoreOnceAsync(batch, epoch, times, isPart);
+            epoch.Acceptances.End(times);
             _outage.Succeed();
-            result = AcceptResult.Accepted;
+            await AnswerAsync(batch, results, epoch);
         }
-        catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable)
+        catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable
+            && batch.Count > 1)
         {
             // The INSERT stored nothing, because another transaction holds one of the ids. Other ids need not wait.
-            if (batch.Count > 1)
-            {
-                acceptances.End(times);
-                var half = batch.Count / 2;
-                await Task.WhenAll(
-                    StoreAsync(batch.GetRange(0, half), isPart: true),
-                    StoreAsync(batch.GetRange(half, batch.Count - half), isPart: true));
-                return;
-            }
-
-            ReportFailed(batch.Count, blocked.MessageText);
+            epoch.Acceptances.End(times);
+            var half = batch.Count / 2;
+            await Task.WhenAll(
+                StoreAsync(batch.GetRange(0, half), isPart: true),
+                StoreAsync(batch.GetRange(half, batch.Count - half), isPart: true));
         }
         catch (Exception failed)
         {
-            // The INSERT may have been committed before the connection broke, so its times are read later.
-            backlog.Add(times, isUncertain: true);
-            ReportFailed(batch.Count, failed.Message);
-        }
+            // An error of PostgreSQL proves that nothing was stored. Otherwise the INSERT may have been committed
+            // before the connection broke, or still be. The next epoch finds what it has stored; until then these times
+            // stay in the low-water mark.
+            if (failed is not PostgresException { InvariantSeverity: "ERROR" })
+            {
+                epoch.Backlog.AddBroken(times);
+                epoch.Spoil();
+            }
 
-        acceptances.End(times);
-        for (var i = 0; i < batch.Count; i++)
-            batch[i].TrySetResult(results is null ? result : results[i]);
+            epoch.Acceptances.End(times);
+            ReportFailed(batch.Count, (failed as PostgresException)?.MessageText ?? failed.Message);
+            batch.ForEach(static acceptance => acceptance.TrySetResult(AcceptResult.Unavailable));
+        }
     }
 
-    private StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times)
+    // What a closed epoch could not store is stored by the next one, if that has begun meanwhile.
+    private async Task AnswerAsync(List<PendingAcceptance> batch, AcceptResult[] results, Epoch epoch)
     {
-        var args = new StoreArgs(
-            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], lease.Epoch);
+        var again = new List<PendingAcceptance>();
         for (var i = 0; i < batch.Count; i++)
-        {
-            var payment = batch[i].Payment;
-            payment.Stamp(times.At(i), args.OwnerEpoch);
-            args.Ids[i] = payment.Id;
-            args.AmountsCents[i] = payment.AmountCents;
-            args.AcceptedAts[i] = payment.AcceptedAt;
-        }
-
-        return args;
+            if (results[i] == AcceptResult.Unavailable && lease.Current != epoch)
+                again.Add(batch[i]);
+            else
+                batch[i].TrySetResult(results[i]);
+        if (again.Count > 0)
+            await StoreAsync(again, isPart: true);
     }
 
-    /// <param name="added">Receives the new payments, which this instance now owns.</param>
-    /// <returns>One result per payment; null when all are new.</returns>
-    private async Task<AcceptResult[]?> StoreOnceAsync(
-        List<PendingAcceptance> batch, StoreArgs args, List<Payment> added)
+    /// <summary>Stores the batch and enqueues its new payments, which the epoch now owns.</summary>
+    /// <returns>One result per payment.</returns>
+    private async Task<AcceptResult[]> StoreOnceAsync(
+        List<PendingAcceptance> batch, Epoch epoch, AcceptanceBatch times, bool isPart)
     {
+        var args = ToArgs(batch, times, epoch);
+        if (isPart)
+            args = args with { LockTimeout = ShortLockTimeout };
         var sentAt = clock.GetTimestamp();
         DateTime[] stored;
         try
@@ -104,12 +95,33 @@ internal sealed partial class IntakeWriter(
             metrics.StoreDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds);
         }
 
-        if (stored.Length < batch.Count)
-            return await SortOutKnownAsync(batch, args, stored, added);
+        // Enqueue before the answer, otherwise the client's next payment could overtake this one.
+        if (stored.Length == batch.Count)
+        {
+            Enqueue(batch.ConvertAll(static acceptance => acceptance.Payment), times, epoch);
+            return new AcceptResult[batch.Count];
+        }
 
-        foreach (var acceptance in batch)
-            added.Add(acceptance.Payment);
-        return null;
+        var added = new List<Payment>(stored.Length);
+        var results = await SortOutKnownAsync(batch, args, stored, added);
+        Enqueue(added, times, epoch);
+        return results;
+    }
+
+    private static StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times, Epoch epoch)
+    {
+        var args = new StoreArgs(
+            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], epoch.Number);
+        for (var i = 0; i < batch.Count; i++)
+        {
+            var payment = batch[i].Payment;
+            payment.Stamp(times.At(i), args.OwnerEpoch);
+            args.Ids[i] = payment.Id;
+            args.AmountsCents[i] = payment.AmountCents;
+            args.AcceptedAts[i] = payment.AcceptedAt;
+        }
+
+        return args;
     }
 
     // Some ids were known, or the epoch is closed and nothing was stored. The INSERT itself says which are new, because
@@ -139,15 +151,19 @@ internal sealed partial class IntakeWriter(
         return results;
     }
 
-    // While older payments wait in the table, new ones wait there behind them. A batch that a purge may have hit after
-    // its INSERT is also read again from the table.
-    private void Enqueue(List<Payment> added, AcceptanceBatch times, int generation)
+    // While older payments wait in the table, new ones wait there behind them. Those of an epoch that has ended
+    // meanwhile are taken over by the next one.
+    private void Enqueue(List<Payment> added, AcceptanceBatch times, Epoch epoch)
     {
         metrics.Accepted.Add(added.Count);
-        if (backlog.HasOverflow || queue.RemainingCapacity < added.Count || !unsettled.TryAdd(added, generation))
-            backlog.Add(times);
-        else
-            queue.AddAll(added);
+        if (epoch.Backlog.HasOverflow || epoch.Queue.RemainingCapacity < added.Count)
+        {
+            epoch.Backlog.Add(times);
+            return;
+        }
+
+        added.ForEach(epoch.Unsettled.Add);
+        epoch.Queue.AddAll(added);
     }
 
     private void ReportFailed(int count, string reason)

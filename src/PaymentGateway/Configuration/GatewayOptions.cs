@@ -218,6 +218,9 @@ internal sealed record LeasingOptions(TimeSpan LeaseDuration, TimeSpan RenewInte
     /// <summary>How many payments an adoption takes at most. No setting.</summary>
     public int AdoptionPage { get; init; } = 500;
 
+    /// <summary>The same of this instance's former epoch, whose payments are in memory already. No setting.</summary>
+    public int TakeOverPage { get; init; } = 2_500;
+
     /// <summary>How many payments it reads at most to find the unsettled ones. No setting.</summary>
     public int RowsMax { get; init; } = RowsMaxDefault;
 

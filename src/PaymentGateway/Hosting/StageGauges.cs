@@ -1,6 +1,5 @@
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
 using PaymentGateway.Recording;
 using PaymentGateway.Settling;
 using PaymentGateway.Telemetry;
@@ -14,15 +13,15 @@ internal static class StageGauges
     {
         var metrics = new GatewayMetrics(Part<GatewayOptions>());
         metrics.AddGauge("backlog.payments", "{payment}", "Payments in memory that are not settled.",
-            () => Part<UnsettledPayments>().Count);
+            () => Part<Lease>().Current.Unsettled.Count);
         metrics.AddGauge("backlog.queued", "{payment}", "Those of them that wait to be charged.",
-            () => Part<PaymentQueue>().Count);
+            () => Part<Lease>().Current.Queue.Count);
         metrics.AddGauge("backlog.age", "s", "Age of the oldest payment that is not settled, also in the table.",
-            () => AgeOf(Part<StoredBacklog>().Oldest(), Part<UnsettledPayments>().Oldest()));
+            () => AgeOf(Part<Lease>().Current.Backlog.Oldest(), Part<Lease>().Current.Unsettled.Oldest()));
         metrics.AddGauge("backlog.overflow", null, "1 while further payments wait in the table.",
-            () => Part<StoredBacklog>().HasOverflow ? 1 : 0);
+            () => Part<Lease>().Current.Backlog.HasOverflow ? 1 : 0);
         metrics.AddGauge("payments.in_doubt", "{payment}", "Payments that were perhaps charged.",
-            () => Part<DoubtQueue>().Count);
+            () => Part<Lease>().Current.Doubts.Count);
         // It has no value before it is known: a 0 would end an alert.
         metrics.AddGauge("parked.payments", "{payment}",
             "Payments that are parked now, in the whole ledger, up to 10,000.", () => Part<ParkedCount>().Read());

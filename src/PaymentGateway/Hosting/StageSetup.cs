@@ -34,16 +34,11 @@ internal static class StageSetup
 
         services.AddLedger(options);
         services.AddSingleton<Lease>();
-        services.AddSingleton<AcceptanceClock>();
-        services.AddSingleton<UnsettledPayments>();
-        services.AddSingleton<StoredBacklog>();
-        services.AddSingleton<LowWaterMark>();
-        services.AddSingleton<PaymentQueue>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
         ProcessorClient.AddConnections(services, options);
         services.AddSingleton<ProcessorLanes>();
-        services.AddSingleton<DoubtQueue>();
+        services.AddSingleton<DoubtNotes>();
         services.AddSingleton<OwnedPayments>();
         services.AddSingleton<ParkedCount>();
         services.AddSingleton<UnwrittenOutcomes>();
@@ -51,7 +46,6 @@ internal static class StageSetup
 
         services.AddAudit();
         services.AddSingleton<LedgerWatch>();
-        services.AddSingleton<BrokenInserts>();
         services.AddSingleton<AdoptedPayments>();
         services.AddSingleton<OrphanAdoption>();
         services.AddSingleton<InstanceEpochs>();

@@ -1,15 +1,26 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Gives every payment its own acceptance time, strictly rising in this process, so that a range of times names a
-/// batch. Safe from any thread.
+/// Gives every payment its own acceptance time, strictly rising in an epoch, so that a range of times names a batch.
+/// Safe from any thread.
 /// </summary>
-internal sealed class AcceptanceClock(TimeProvider clock)
+/// <param name="after">Times begin after this one (UTC).</param>
+internal sealed class AcceptanceClock(TimeProvider clock, DateTime after)
 {
     private readonly object _gate = new();
     private readonly Dictionary<long, DateTime> _inFlight = [];
-    private DateTime _last = DateTime.UnixEpoch;
+    private DateTime _last = after;
     private long _lastNumber;
+
+    /// <summary>The last time that was given (UTC).</summary>
+    public DateTime Latest
+    {
+        get
+        {
+            lock (_gate)
+                return _last;
+        }
+    }
 
     /// <summary>Begins a batch, whose times are one microsecond apart.</summary>
     public AcceptanceBatch Begin(int count)

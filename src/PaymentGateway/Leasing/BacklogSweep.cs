@@ -1,13 +1,12 @@
-using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>Loads this instance's payments from the table when the queue has capacity again.</summary>
+/// <summary>Loads the epoch's payments from the table when the queue has capacity again.</summary>
 internal sealed partial class BacklogSweep(
-    StoredBacklog backlog, PaymentStore store, PaymentQueue queue, UnsettledPayments unsettled, Lease lease,
-    IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log) : BackgroundService
+    Lease lease, PaymentStore store, IntakeOptions options, TimeProvider clock, ILogger<BacklogSweep> log)
+    : BackgroundService
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
@@ -15,18 +14,38 @@ internal sealed partial class BacklogSweep(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
+        await foreach (var epoch in lease.EpochsAsync(stoppingToken))
+        {
+            using var ends = CancellationTokenSource.CreateLinkedTokenSource(stoppingToken, epoch.Ended);
+            epoch.Enter();
+            try
+            {
+                await LoadAllAsync(epoch, ends.Token);
+            }
+            catch (OperationCanceledException) when (!stoppingToken.IsCancellationRequested)
+            {
+                // The epoch has ended, and the next one takes its payments over.
+            }
+            finally
+            {
+                epoch.Leave();
+            }
+        }
+    }
+
+    private async Task LoadAllAsync(Epoch epoch, CancellationToken ends)
+    {
         while (true)
         {
-            if (!backlog.HasOverflow)
-                await backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, stoppingToken);
-            await Task.Delay(PollInterval, clock, stoppingToken);
+            if (!epoch.Backlog.HasOverflow)
+                await epoch.Backlog.Added.WaitAsync(Timeout.InfiniteTimeSpan, ends);
+            await Task.Delay(PollInterval, clock, ends);
             try
             {
                 // Load when the queue is half empty, because small pages cost more per payment.
-                while (lease.Epoch is not PaymentStates.Nobody and var epoch
-                    && queue.RemainingCapacity * 2 >= options.QueueCapacity
-                    && backlog.Next() is { } range)
-                    await LoadAsync(range, epoch);
+                while (epoch.Queue.RemainingCapacity * 2 >= options.QueueCapacity
+                    && epoch.Backlog.Next() is { } range && !ends.IsCancellationRequested)
+                    await LoadAsync(epoch, range);
                 _outage.Succeed();
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
@@ -37,18 +56,14 @@ internal sealed partial class BacklogSweep(
         }
     }
 
-    private async Task LoadAsync(StoredRange range, int epoch)
+    private async Task LoadAsync(Epoch epoch, StoredRange range)
     {
-        var limit = Math.Min(options.BacklogPage, queue.RemainingCapacity);
-        var generation = unsettled.Generation;
-        var page = (await store.UnsettledPageAsync(new UnsettledPageArgs(epoch, range.From, range.To, limit)))
-            .ConvertAll(row => row.ToPayment());
-        // After a purge the page is read again.
-        if (epoch != lease.Epoch || !unsettled.TryAdd(page, generation))
-            return;
-
-        queue.AddAll(page);
-        backlog.Advance(range, page.Count < limit ? range.To : page[^1].AcceptedAt);
+        var limit = Math.Min(options.BacklogPage, epoch.Queue.RemainingCapacity);
+        var page = (await store.UnsettledPageAsync(
+            new UnsettledPageArgs(epoch.Number, range.From, range.To, limit))).ConvertAll(row => row.ToPayment());
+        page.ForEach(epoch.Unsettled.Add);
+        epoch.Queue.AddAll(page);
+        epoch.Backlog.Advance(page.Count < limit ? range.To : page[^1].AcceptedAt);
     }
 
     private static partial class Log

@@ -2,11 +2,13 @@ using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>Opens, renews, gives up and releases this instance's epochs.</summary>
+/// <summary>Opens, renews and releases this instance's epochs in the database.</summary>
 internal sealed class InstanceEpochs(
-    LeaseStore leases, DoubtStore doubts, InstanceLock instance, Lease lease, LowWaterMark mark, StoredBacklog backlog,
-    UnsettledPayments unsettled, GatewayOptions options)
+    LeaseStore leases, DoubtStore doubts, InstanceLock instance, Lease lease, GatewayOptions options)
 {
+    /// <summary>The processors that a new epoch may use at once: the cheapest one.</summary>
+    public ProcessorSet First => ProcessorSet.Of(options.Processors.Enabled[0].Processor);
+
     /// <summary>Begins an epoch, which may use the cheapest processor.</summary>
     /// <exception cref="ConfigurationException">
     /// An instance with a valid lease has other processors: an adopter repeats a charge, and only the same processor
@@ -20,10 +22,8 @@ internal sealed class InstanceEpochs(
         // Checked before registering, otherwise a wrong name would get a number.
         await RefuseOthersAsync(PaymentStates.Nobody, urls, processors);
         await RegisterAsync();
-        var used = ProcessorSet.Of(options.Processors.Enabled[0].Processor);
         var epoch = await leases.OpenAsync(
-            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, used.Bits));
-        lease.Stored(epoch, used);
+            new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, First.Bits));
         // Again after the commit, so that of two instances that start at once at least one finds the other.
         await RefuseOthersAsync(epoch, urls, processors);
         return epoch;
@@ -46,54 +46,49 @@ internal sealed class InstanceEpochs(
                 + $"ledger with {other.Processors} (stop all instances before a change)");
     }
 
+    /// <summary>Renews the current epoch, and closes this instance's former ones.</summary>
     /// <param name="askedAt">A monotonic timestamp from before this call.</param>
     /// <param name="closeExpired">Whether expired leases of others are closed.</param>
-    public async Task<Renewal> RenewAsync(long askedAt, bool closeExpired)
+    /// <returns>Null where nothing was sent, because the epoch is spoiled.</returns>
+    public async Task<Renewal?> RenewAsync(long askedAt, bool closeExpired)
     {
-        var uncertainUntil = backlog.UncertainUntil();
-        // The number is read before the mark, so that a later adoption has a newer number. The epoch is read after the
-        // mark, because an adoption without an answer loses its epoch before it clears the mark.
-        var number = lease.NextNumber();
-        var lowWaterMark = mark.Read();
-        var used = lease.Wanted;
-        var epoch = lease.Epoch;
+        var epoch = lease.Current;
+        // The number is read before the mark, so that a later adoption has a newer number. Whether the epoch is spoiled
+        // is read after the mark, because an INSERT or an adoption that breaks spoils the epoch before its times leave
+        // the mark.
+        var number = epoch.NextNumber();
+        var lowWaterMark = epoch.ReadLowWaterMark();
+        var used = epoch.Wanted;
+        if (epoch.IsSpoiled)
+            return null;
+
+        var former = lease.Former.Keys.ToArray();
         var row = await leases.RenewAsync(new RenewalArgs(
-            epoch, options.Leasing.LeaseDuration, lowWaterMark, uncertainUntil ?? DateTime.UnixEpoch, number,
-            instance.ProvenTerminated, closeExpired, used.Bits));
+            epoch.Number, options.Leasing.LeaseDuration, lowWaterMark, number, instance.ProvenTerminated, closeExpired,
+            former, used.Bits));
         if (row.Renewed)
         {
-            lease.Renewed(askedAt);
-            lease.Stored(epoch, used);
+            lease.NoteRenewed(epoch, askedAt);
+            epoch.NoteStored(used);
         }
 
-        return new Renewal(epoch, row, uncertainUntil);
+        return new Renewal(epoch, row, former);
     }
 
-    /// <summary>
-    /// Drops a closed epoch's payments for its adopter; returns their number. Outcomes of calls in flight are still
-    /// recorded.
-    /// </summary>
-    public int GiveUp(int epoch)
+    /// <summary>Ends and closes the epoch and releases what it has not settled; returns the numbers of
+    /// payments.</summary>
+    public async Task<(int Released, int InDoubt)> ReleaseAsync(Epoch epoch)
     {
-        lease.Lose(epoch);
-        backlog.Clear();
-        return unsettled.Count;
-    }
-
-    /// <summary>Closes the epoch and releases what it has not settled; returns the numbers of payments.</summary>
-    public async Task<(int Released, int InDoubt)> ReleaseAsync(int epoch)
-    {
-        // List the payments before the lease is lost, because stages drop them afterwards. Read their doubts after it,
-        // because no charge begins any more.
-        var held = unsettled.Snapshot();
-        var lowWaterMark = mark.Read();
-        lease.Lose(epoch);
+        var lowWaterMark = epoch.ReadLowWaterMark();
+        // Doubts are read after the end, because no charge begins any more.
+        epoch.End();
+        var held = epoch.Unsettled.Snapshot();
         var inDoubt = held.Where(payment => payment.InDoubt || payment.Phase == PaymentPhase.Broken)
             .Select(payment => payment.Id).ToArray();
         // A charge that ended a moment ago may have brought a 422 that is not stored yet.
         if (held.FindAll(payment => payment.IsHeld) is { Count: > 0 } byProcessors)
             await doubts.HoldAsync(HoldArgs.Of([.. byProcessors]));
-        return (await leases.ReleaseAsync(new ReleaseArgs(epoch, lowWaterMark, inDoubt)), inDoubt.Length);
+        return (await leases.ReleaseAsync(new ReleaseArgs(epoch.Number, lowWaterMark, inDoubt)), inDoubt.Length);
     }
 
     private async Task RegisterAsync()
@@ -105,5 +100,5 @@ internal sealed class InstanceEpochs(
     }
 }
 
-/// <summary>The answer to a renewal of Epoch. Acceptances up to RefusedUntil (UTC) are refused; null is none.</summary>
-internal sealed record Renewal(int Epoch, RenewalRow Row, DateTime? RefusedUntil);
+/// <summary>The answer to a renewal. Closed: the numbers of former epochs that it closed, unless it failed.</summary>
+internal sealed record Renewal(Epoch Epoch, RenewalRow Row, int[] Closed);

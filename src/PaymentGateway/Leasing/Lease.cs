@@ -1,75 +1,88 @@
+using System.Collections.Concurrent;
+using System.Runtime.CompilerServices;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
 
-/// <summary>
-/// This instance's right to charge. It counts by the monotonic clock from before the renewal was sent, so it ends here
-/// before it ends in the database. Safe from any thread.
-/// </summary>
-internal sealed class Lease(TimeProvider clock, LeasingOptions options)
+/// <summary>This instance's right to charge: its current <see cref="Epoch"/>. Safe from any thread.</summary>
+internal sealed class Lease
 {
-    // A tenth less than the database's lease, because clocks do not run alike.
-    private readonly TimeSpan _validFor = options.LeaseDuration * 0.9;
-    private long _heldUntil;
-    private int _epoch = PaymentStates.Nobody;
-    private volatile UsedProcessors _wanted = new(PaymentStates.Nobody, default);
-    private volatile UsedProcessors _stored = new(PaymentStates.Nobody, default);
-    private long _lastNumber;
-    private TaskCompletionSource _nextCheck = NewCheck();
+    private readonly IntakeOptions _intake;
+    private readonly DoubtNotes _notes;
+    private readonly TimeProvider _clock;
 
-    /// <summary>The owner of payments that are accepted now; Nobody without a lease.</summary>
-    public int Epoch => Volatile.Read(ref _epoch);
+    // A tenth less than the database's lease, because clocks do not run alike.
+    private readonly TimeSpan _validFor;
+    private readonly ConcurrentDictionary<int, Epoch> _former = new();
+    private volatile Epoch _current;
+    private TaskCompletionSource _next = New();
+    private TaskCompletionSource _nextCheck = New();
+
+    public Lease(LeasingOptions options, IntakeOptions intake, DoubtNotes notes, TimeProvider clock)
+    {
+        (_validFor, _intake, _notes, _clock) = (options.LeaseDuration * 0.9, intake, notes, clock);
+        CheckSoon = new AsyncAutoResetEvent(clock);
+        _current = Of(PaymentStates.Nobody, LedgerState.Unknown, default, DateTime.UnixEpoch);
+        _current.End();
+    }
+
+    /// <summary>The newest epoch, which may have ended.</summary>
+    public Epoch Current => _current;
 
     /// <summary>False: no charge may be sent now.</summary>
-    public bool IsHeld => Epoch != PaymentStates.Nobody && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
+    public bool IsHeld => Current.IsHeld;
 
-    /// <summary>False is final: the payment's epoch was lost, so others adopt it.</summary>
-    public bool Owns(Payment payment) => payment.Epoch == Epoch;
-
-    /// <summary>The processors that the next renewal has to store as used by this epoch.</summary>
-    public ProcessorSet Wanted => _wanted.Of(Epoch);
-
-    /// <summary>
-    /// Whether the database has stored that the payment's epoch uses a processor; an adopter asks no other. If not, the
-    /// next renewal stores it. One thread at a time.
-    /// </summary>
-    public bool MayUse(Processor processor, Payment payment)
-    {
-        if (_stored.Of(payment.Epoch).Contains(processor))
-            return true;
-
-        var wanted = _wanted.Of(payment.Epoch);
-        if (!wanted.Contains(processor))
-        {
-            _wanted = new UsedProcessors(payment.Epoch, wanted | ProcessorSet.Of(processor));
-            CheckSoon.Set();
-        }
-
-        return false;
-    }
-
-    /// <summary>Notes that the database has stored these processors for an epoch, beside earlier ones.</summary>
-    public void Stored(int current, ProcessorSet used) =>
-        _stored = new UsedProcessors(current, _stored.Of(current) | used);
-
-    /// <summary>Numbers a renewal or an adoption; the database ignores one after a newer one.</summary>
-    public long NextNumber() => Interlocked.Increment(ref _lastNumber);
-
-    /// <param name="current">The epoch that the database opened.</param>
-    /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
-    public void Confirm(int current, long askedAt)
-    {
-        Renewed(askedAt);
-        Volatile.Write(ref _epoch, current);
-    }
-
-    /// <summary>Extends the lease after a renewal; the epoch may still be lost.</summary>
-    /// <inheritdoc cref="Confirm"/>
-    public void Renewed(long askedAt) => Volatile.Write(ref _heldUntil, askedAt + clock.TicksOf(_validFor));
+    /// <summary>Ended epochs whose payments this instance has perhaps not taken over yet, by number.</summary>
+    public IReadOnlyDictionary<int, Epoch> Former => _former;
 
     /// <summary>Set when the epoch or the ledger may have changed: the keeper asks the database at once.</summary>
-    public AsyncAutoResetEvent CheckSoon { get; } = new(clock);
+    public AsyncAutoResetEvent CheckSoon { get; }
+
+    /// <summary>The last check before the first byte of a charge.</summary>
+    public bool MayCharge(Payment payment) => Current is var epoch && epoch.Number == payment.Epoch && epoch.IsHeld;
+
+    /// <summary>Begins the next epoch and ends the current one.</summary>
+    /// <param name="opened">The number that the database gave.</param>
+    /// <param name="ledger">As it was before the epoch was opened.</param>
+    /// <param name="used">The processors that its lease names as used.</param>
+    /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
+    public Epoch Begin(int opened, LedgerState ledger, ProcessorSet used, long askedAt)
+    {
+        var before = _current;
+        var next = Of(opened, ledger, used, before.Acceptances.Latest);
+        NoteRenewed(next, askedAt);
+        // The other way round, a charge could find its epoch current and not ended, while the next one takes over.
+        before.End();
+        if (before.Number != PaymentStates.Nobody)
+            _former[before.Number] = before;
+        _current = next;
+        Interlocked.Exchange(ref _next, New()).TrySetResult();
+        return next;
+    }
+
+    /// <summary>Extends an epoch after a renewal; it may still be lost.</summary>
+    /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
+    public void NoteRenewed(Epoch renewed, long askedAt) => renewed.Hold(askedAt + _clock.TicksOf(_validFor));
+
+    /// <summary>Its payments are taken over, by this instance or another one.</summary>
+    public void Forget(int ended) => _former.TryRemove(ended, out _);
+
+    /// <summary>The current epoch, and each that begins later; epochs that end before they are asked for are left
+    /// out.</summary>
+    public async IAsyncEnumerable<Epoch> EpochsAsync([EnumeratorCancellation] CancellationToken cancellation)
+    {
+        Epoch? last = null;
+        while (true)
+        {
+            var next = Volatile.Read(ref _next).Task;
+            var epoch = Current;
+            if (epoch != last && !epoch.HasEnded)
+                yield return last = epoch;
+            else
+                await next.WaitAsync(cancellation);
+        }
+    }
 
     /// <summary>Completes when the keeper has checked epoch and ledger once more, and handled the changes.</summary>
     public async Task NextCheckAsync(CancellationToken cancellation)
@@ -82,15 +95,10 @@ internal sealed class Lease(TimeProvider clock, LeasingOptions options)
         }
     }
 
-    public void Checked() => Interlocked.Exchange(ref _nextCheck, NewCheck()).TrySetResult();
+    public void NoteChecked() => Interlocked.Exchange(ref _nextCheck, New()).TrySetResult();
 
-    /// <summary>Ends an epoch that was closed or is given up; a later epoch stays.</summary>
-    public void Lose(int ended) => Interlocked.CompareExchange(ref _epoch, PaymentStates.Nobody, ended);
+    private Epoch Of(int number, LedgerState ledger, ProcessorSet used, DateTime after) =>
+        new(number, ledger, used, after, CheckSoon, _intake, _notes, _clock);
 
-    private static TaskCompletionSource NewCheck() => new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-    private sealed record UsedProcessors(int Epoch, ProcessorSet Used)
-    {
-        public ProcessorSet Of(int epoch) => epoch == Epoch ? Used : default;
-    }
+    private static TaskCompletionSource New() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 }

@@ -32,19 +32,19 @@ internal sealed partial class LeaseKeeper(
     {
         await base.StopAsync(cancellationToken);
         await Task.WhenAny(_duties, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
-        var epoch = lease.Epoch;
-        if (epoch == PaymentStates.Nobody)
+        var epoch = lease.Current;
+        if (epoch.HasEnded)
             return;
 
         try
         {
             var (released, inDoubt) = await epochs.ReleaseAsync(epoch);
             if (released > 0)
-                Log.Released(log, epoch, released, inDoubt);
+                Log.Released(log, epoch.Number, released, inDoubt);
         }
         catch (Exception failed) when (failed is DbException or TimeoutException)
         {
-            Log.ReleaseFailed(log, epoch, failed.Message);
+            Log.ReleaseFailed(log, epoch.Number, failed.Message);
         }
     }
 
@@ -52,8 +52,13 @@ internal sealed partial class LeaseKeeper(
     {
         while (true)
         {
+            // Without an epoch that goes on, payments wait for the next one. Each try may find one more connection that
+            // broke in an outage.
+            var interval = lease.Current is { HasEnded: true } or { IsSpoiled: true }
+                ? options.RenewInterval / 4
+                : options.RenewInterval;
             // Counted from the start of a renewal, so that after one that hangs another fits into the lease.
-            var rest = options.RenewInterval - clock.GetElapsedTime(_lastKept);
+            var rest = interval - clock.GetElapsedTime(_lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
             await KeepAsync();
         }
@@ -89,29 +94,36 @@ internal sealed partial class LeaseKeeper(
 
     private async Task<Renewal?> RenewAsync()
     {
-        if (lease.Epoch == PaymentStates.Nobody)
-        {
-            await duties.BeginAsync();
-            var askedAt = clock.GetTimestamp();
-            var opened = await epochs.OpenAsync();
-            Log.Opened(log, opened);
-            lease.Confirm(opened, askedAt);
-        }
-
+        if (lease.Current is { HasEnded: true } or { IsSpoiled: true })
+            await BeginAsync();
         var renewal = await epochs.RenewAsync(
             clock.GetTimestamp(), closeExpired: clock.GetElapsedTime(_steadySince) > options.LeaseDuration);
-        if (renewal.Row.Renewed)
+        if (renewal is { Row.Renewed: true })
             return renewal;
 
-        if (!renewal.Row.IsOpen && renewal.Epoch != PaymentStates.Nobody)
+        if (renewal is { Row.IsOpen: false, Epoch.HasEnded: false })
         {
-            var count = epochs.GiveUp(renewal.Epoch);
+            var epoch = renewal.Epoch;
+            epoch.End();
             metrics.LeasesLost.Add(1);
-            Log.Lost(log, renewal.Epoch, count);
+            Log.Lost(log, epoch.Number, epoch.Unsettled.Count);
         }
 
         lease.CheckSoon.Set();
         return null;
+    }
+
+    private async Task BeginAsync()
+    {
+        var before = lease.Current;
+        // Read first, so that a change of the ledger after the first acceptance is noticed.
+        var ledger = await duties.ReadLedgerAsync();
+        var askedAt = clock.GetTimestamp();
+        var opened = await epochs.OpenAsync();
+        Log.Opened(log, opened);
+        lease.Begin(opened, ledger, epochs.First, askedAt);
+        if (before.IsSpoiled)
+            Log.Spoiled(log, before.Number, before.Unsettled.Count);
     }
 
     private async Task DoDutiesAsync(Renewal renewal)
@@ -145,6 +157,10 @@ internal sealed partial class LeaseKeeper(
             "Epoch {Epoch} was closed by another instance; its {Count} payments can be adopted")]
         public static partial void Lost(ILogger log, int epoch, int count);
 
+        [LoggerMessage(217, LogLevel.Information,
+            "Epoch {Epoch} ended, and the next one takes its {Count} payments over")]
+        public static partial void Spoiled(ILogger log, int epoch, int count);
+
         [LoggerMessage(EventId = 213, Message = "PostgreSQL is unavailable: {Reason}")]
         public static partial void DatabaseUnavailable(ILogger log, LogLevel level, string reason);
 
@@ -160,17 +176,15 @@ internal sealed partial class LeaseKeeper(
     }
 }
 
-/// <summary>The work that follows each renewal. For one loop.</summary>
-internal sealed class LeaseDuties(LedgerWatch ledger, BrokenInserts broken, OrphanAdoption adoption, Lease lease)
+/// <summary>The work that follows each renewal.</summary>
+internal sealed class LeaseDuties(LedgerWatch ledger, OrphanAdoption adoption, Lease lease)
 {
-    public Task BeginAsync() => ledger.BeginAsync();
+    public Task<LedgerState> ReadLedgerAsync() => ledger.ReadAsync();
 
     public async Task DoAsync(Renewal renewal)
     {
-        var epoch = lease.Epoch;
-        await ledger.CheckAsync(renewal.Row.Ledger);
-        lease.Checked();
-        await broken.CheckAsync(epoch, renewal.RefusedUntil);
-        await adoption.AdoptAllAsync();
+        await ledger.CheckAsync(renewal.Epoch, renewal.Row.Ledger);
+        lease.NoteChecked();
+        await adoption.AdoptAllAsync(renewal.Closed);
     }
 }

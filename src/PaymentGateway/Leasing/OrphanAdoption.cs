@@ -5,31 +5,35 @@ using PaymentGateway.Telemetry;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Adopts the payments of dead or stopped instances. A payment that may have been sent is in doubt. If only one
-/// processor can have it, it is charged there again, which is safe; otherwise it is looked up first.
+/// Adopts the payments of closed epochs: of dead or stopped instances, and of this instance's former epochs. A payment
+/// that may have been sent is in doubt. If only one processor can have it, it is charged there again, which is safe;
+/// otherwise it is looked up first.
 /// </summary>
 internal sealed partial class OrphanAdoption(
-    LeaseStore leases, AdoptionStore adoptions, Lease lease, LowWaterMark mark, AdoptedPayments adopted,
-    LeasingOptions options, GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
+    AdoptionStore adoptions, InstanceLock instance, Lease lease, AdoptedPayments adopted, LeasingOptions options,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<OrphanAdoption> log)
 {
     private readonly Dictionary<int, ClosedEpoch> _closed = [];
 
     /// <summary>Adopts as much as fits into memory; for the loop of renewals.</summary>
-    public async Task AdoptAllAsync()
+    /// <param name="former">This instance's former epochs that the renewal has closed.</param>
+    public async Task AdoptAllAsync(int[] former)
     {
-        var orphans = await adoptions.OrphanedAsync();
+        var orphans = await adoptions.OrphanedAsync(instance.Identity);
         var now = clock.GetTimestamp();
         // Read after the epochs, because no new INSERT can begin for a closed epoch. Released payments are always
         // searched.
         var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await adoptions.WritersAsync() : [];
         foreach (var ended in _closed.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
             _closed.Remove(ended);
+        foreach (var taken in former.Except(orphans.Select(orphaned => orphaned.Epoch)))
+            lease.Forget(taken);
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
             if (!_closed.TryGetValue(epoch, out var closed))
                 _closed.Add(epoch, closed = new ClosedEpoch(now));
-            var isLast = epoch != PaymentStates.Nobody && closed.Earlier.AreOver(writers);
+            var isLast = epoch != PaymentStates.Nobody && closed.Earlier.NoteRunning(writers);
             var (from, endsEpoch) = closed.Search ?? (orphaned.LowWaterMark, isLast);
             try
             {
@@ -56,44 +60,47 @@ internal sealed partial class OrphanAdoption(
     /// <summary>Adopts one page, because more would hold up the renewal; null when nothing was searched.</summary>
     private async Task<AdoptedPage?> AdoptAsync(EpochRow orphaned, long closedSince, DateTime from)
     {
-        var epoch = orphaned.Epoch;
+        var adopter = lease.Current;
+        var former = lease.Former.GetValueOrDefault(orphaned.Epoch);
         var limit = Math.Min(
-            options.AdoptionPage, adopted.RemainingCapacity(new ProcessorSet(orphaned.UsedProcessors)));
-        if (limit <= 0 || !lease.IsHeld)
+            former is null ? options.AdoptionPage : options.TakeOverPage,
+            adopted.RemainingCapacity(adopter, new ProcessorSet(orphaned.UsedProcessors)));
+        if (limit <= 0 || !adopter.IsHeld || former is { IsAtRest: false })
             return null;
 
         // A renewal in flight that does not know of this adoption has an older number, so the database refuses it.
-        mark.BeginAdoption(from);
-        var adopter = lease.Epoch;
+        adopter.BeginAdoption(from);
         try
         {
             var page = await adoptions.AdoptPageAsync(
-                new AdoptArgs(epoch, adopter, from, limit, lease.NextNumber(), options.RowsMax));
+                new AdoptArgs(orphaned.Epoch, adopter.Number, from, limit, adopter.NextNumber(), options.RowsMax));
             if (page is not { Payments.Count: > 0 })
                 return page;
 
             // After a jump of the database's clock the owner of a closed epoch may send until its own lease ends, so
             // doubts begin one lease after the close. The time of a release is unknown, so it counts from now.
-            var closedAt = epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
+            var closedAt = orphaned.Epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
-                adopted.Add(row.ToPayment(), new ProcessorSet(row.MayBeAt!.Value), doubtSince);
-            metrics.Adopted.Add(page.Payments.Count);
-            Log.Adopted(log, page.Payments.Count, epoch);
+                adopted.Add(adopter, row, former, doubtSince);
+            if (former is null)
+            {
+                metrics.Adopted.Add(page.Payments.Count);
+                Log.Adopted(log, page.Payments.Count, orphaned.Epoch);
+            }
+
             return page;
         }
         catch (Exception uncertain) when (uncertain is not PostgresException { InvariantSeverity: "ERROR" })
         {
-            // Whatever failed, the adoption may be committed. This epoch then owns rows that it does not know, so it
-            // ends and a new epoch adopts them. It is never renewed again, so its lowered mark stays; the close is only
-            // quicker than its expiry. An ERROR proves that nothing was committed; the end of a backend does not.
-            lease.Lose(adopter);
-            await leases.CloseAsync(adopter);
+            // Whatever failed, the adoption may be committed, and this epoch then owns rows that it does not know. An
+            // ERROR proves that nothing was committed; the end of a backend does not.
+            adopter.Spoil();
             throw;
         }
         finally
         {
-            mark.EndAdoption();
+            adopter.EndAdoption();
         }
     }
 
@@ -128,29 +135,66 @@ internal sealed partial class OrphanAdoption(
 /// <summary>
 /// Adds adopted payments to the queue if they are unsent or only one processor may have them, otherwise to the doubts.
 /// </summary>
-internal sealed class AdoptedPayments(
-    UnsettledPayments unsettled, PaymentQueue queue, DoubtQueue doubts, SettlingOptions options)
+internal sealed class AdoptedPayments(DoubtNotes notes, SettlingOptions options)
 {
     // Doubts at several processors fill half at most, so doubts that one charge can settle still fit.
+    /// <param name="adopter">The epoch that adopts.</param>
     /// <param name="used">The processors that their epoch may have used.</param>
-    public int RemainingCapacity(ProcessorSet used) => Math.Min(
-        (used.IsEmpty || used.IsSingle ? options.DoubtsMax : options.DoubtsMax / 2) - doubts.Count,
-        queue.RemainingCapacity);
+    public int RemainingCapacity(Epoch adopter, ProcessorSet used) => Math.Min(
+        (used.IsEmpty || used.IsSingle ? options.DoubtsMax : options.DoubtsMax / 2) - adopter.Doubts.Count,
+        adopter.Queue.RemainingCapacity);
 
-    /// <param name="payment">A payment that this epoch owns in the table.</param>
-    /// <param name="mayBeAt">The processors at which its earlier owners may have charged it.</param>
+    /// <param name="adopter">The epoch that owns the payment in the table.</param>
+    /// <param name="row">Its row; MayBeAt has the processors at which its earlier owners may have charged it.</param>
+    /// <param name="former">This instance's epoch that owned it; null where it was another instance's.</param>
     /// <param name="doubtSince">Monotonic timestamp: by then its earlier owner has stopped sending.</param>
-    public void Add(Payment payment, ProcessorSet mayBeAt, long doubtSince)
+    public void Add(Epoch adopter, AdoptedRow row, Epoch? former, long doubtSince)
     {
-        unsettled.Add(payment);
-        if (payment.Adopt(mayBeAt, doubtSince) == NextStep.Resolve)
+        var stored = row.Stored;
+        var known = former?.Find(stored.CorrelationId, stored.AcceptedAt);
+        var payment = known is { Phase: PaymentPhase.Waiting or PaymentPhase.InDoubt } ? known : stored.ToPayment();
+        adopter.Unsettled.Add(payment);
+        var next = payment == known
+            ? payment.Inherit(adopter.Number)
+            : payment.Adopt(WhereItMayBe(row, known, former), doubtSince);
+        if (next == NextStep.Resolve)
         {
-            doubts.Add(payment);
+            adopter.Doubts.Add(payment);
             return;
         }
 
         if (payment.InDoubt)
-            doubts.Begin(payment);
-        queue.Return(payment);
+            notes.Begin(payment);
+        adopter.Queue.Return(payment);
+    }
+
+    // A payment that was settled, and whose outcome is not in the ledger all the same, is at its processor. One that
+    // this instance accepted and never had in memory is nowhere.
+    private static ProcessorSet WhereItMayBe(AdoptedRow row, Payment? known, Epoch? former) =>
+        known is { Phase: PaymentPhase.Settled } ? known.MayBeAt
+        : known is null && row.WasAsAccepted && former?.IsSurelyUnsent(row.Stored.AcceptedAt) == true ? default
+        : new ProcessorSet(row.MayBeAt!.Value);
+}
+
+/// <summary>
+/// The statements that may have begun before a closed epoch's close was committed. When all have ended, prepared ones
+/// too, one query finds all their rows (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
+/// </summary>
+internal sealed class EarlierWriters
+{
+    private HashSet<string>? _first;
+    private HashSet<string>? _prepared;
+
+    /// <summary>Notes which statements run, and tells whether every one that ran at the first call has ended.</summary>
+    /// <param name="writers">The statements that ran at a moment after the close was committed.</param>
+    public bool NoteRunning(List<string> writers) =>
+        // A transaction that has lost its lock since the first call may be prepared now, under another name.
+        HaveEnded(ref _first, writers)
+        && HaveEnded(ref _prepared, writers.FindAll(one => one.StartsWith("prepared ", StringComparison.Ordinal)));
+
+    private static bool HaveEnded(ref HashSet<string>? awaited, List<string> writers)
+    {
+        (awaited ??= [.. writers]).IntersectWith(writers);
+        return awaited.Count == 0;
     }
 }

@@ -324,7 +324,7 @@ internal sealed partial class ProcessorClient : IDisposable
         // The overload with a token calls this one; the handler closes the connection of a call that is cancelled.
         protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context)
         {
-            if (payment.Purged || !lease.IsHeld || !lease.Owns(payment))
+            if (!lease.MayCharge(payment))
                 throw new OperationCanceledException("The payment is not this instance's to charge any more.");
 
             payment.Send();

@@ -3,11 +3,9 @@ using System.Threading.Channels;
 
 namespace PaymentGateway.Queueing;
 
-/// <summary>
-/// The payments in doubt that wait for the resolver, and the changes that are not published yet. Any thread may add;
-/// one reader takes.
-/// </summary>
-internal sealed class DoubtQueue(TimeProvider clock)
+/// <summary>The payments of an epoch in doubt that wait for the resolver. Any thread may add; one reader
+/// takes.</summary>
+internal sealed class DoubtQueue(DoubtNotes notes)
 {
     // The reader continues on the writer's thread, because a hop costs more than starting a look-up.
     private readonly Channel<Payment> _channel = Channel.CreateUnbounded<Payment>(
@@ -16,17 +14,8 @@ internal sealed class DoubtQueue(TimeProvider clock)
     // By processor id; index 0 counts all doubts.
     private readonly int[] _counts = new int[15];
 
-    // By processor id: doubts that began before this moment have an operator's word that they were not charged there.
-    private readonly long[] _notChargedBefore = new long[15];
-    private readonly object _gate = new();
-    private Dictionary<Payment, bool> _changes = New();
-    private List<Payment> _held = [];
-
-    /// <summary>Payments in doubt in this instance's memory, taken or not.</summary>
+    /// <summary>Payments in doubt in memory, taken or not.</summary>
     public int Count => Volatile.Read(ref _counts[0]);
-
-    /// <summary>Set when there is a change to publish.</summary>
-    public AsyncAutoResetEvent Changed { get; } = new(clock);
 
     public int CountAt(Processor processor) => Volatile.Read(ref _counts[processor.Id]);
 
@@ -34,7 +23,7 @@ internal sealed class DoubtQueue(TimeProvider clock)
     public void Add(Payment payment)
     {
         AddToCounts(payment.MayBeAt, 1);
-        Begin(payment);
+        notes.Begin(payment);
         _channel.Writer.TryWrite(payment);
     }
 
@@ -46,45 +35,6 @@ internal sealed class DoubtQueue(TimeProvider clock)
     /// <param name="at">Its MayBeAt when it was taken.</param>
     public void Leave(ProcessorSet at) => AddToCounts(at, -1);
 
-    /// <summary>An operator has said that a processor has not charged what was in doubt there.</summary>
-    /// <param name="processor">Its id.</param>
-    /// <param name="before">A monotonic timestamp from before the operator said it.</param>
-    public void EndAt(short processor, long before) => Volatile.Write(ref _notChargedBefore[processor], before);
-
-    /// <summary>Those of the processors that may have the payment at which an operator's word has ended its
-    /// doubt.</summary>
-    public ProcessorSet EndedAt(Payment payment)
-    {
-        var ended = 0;
-        for (short id = 1; id < _notChargedBefore.Length; id++)
-            if (payment.DoubtSince < Volatile.Read(ref _notChargedBefore[id]))
-                ended |= payment.MayBeAt.Bits & (1 << id);
-        return new ProcessorSet((short)ended);
-    }
-
-    public void Begin(Payment payment) => Note(payment, begun: true);
-
-    /// <summary>Publishes that the doubt ended without a charge.</summary>
-    public void End(Payment payment) => Note(payment, begun: false);
-
-    /// <summary>Drops an unpublished change: the payment is settled, or another instance owns it.</summary>
-    public void Forget(Payment payment)
-    {
-        lock (_gate)
-            _changes.Remove(payment);
-    }
-
-    /// <summary>Takes all changes; true when the doubt began, false when it ended.</summary>
-    public Dictionary<Payment, bool> TakeChanges()
-    {
-        lock (_gate)
-        {
-            var taken = _changes;
-            _changes = New();
-            return taken;
-        }
-    }
-
     // A payment that may be at several processors counts at none, otherwise one silent processor would block others.
     private void AddToCounts(ProcessorSet at, int change)
     {
@@ -92,28 +42,4 @@ internal sealed class DoubtQueue(TimeProvider clock)
         if (at.IsSingle)
             Interlocked.Add(ref _counts[BitOperations.Log2((uint)at.Bits)], change);
     }
-
-    private void Note(Payment payment, bool begun)
-    {
-        lock (_gate)
-            _changes[payment] = begun;
-        Changed.Set();
-    }
-
-    /// <summary>A processor has said by a 422 that it has the payment, and the ledger does not know it yet.</summary>
-    public void Hold(Payment payment)
-    {
-        lock (_gate)
-            _held.Add(payment);
-        Changed.Set();
-    }
-
-    /// <summary>Takes all payments of which the ledger does not know yet that they are held.</summary>
-    public List<Payment> TakeHeld()
-    {
-        lock (_gate)
-            return Interlocked.Exchange(ref _held, []);
-    }
-
-    private static Dictionary<Payment, bool> New() => new(ReferenceEqualityComparer.Instance);
 }

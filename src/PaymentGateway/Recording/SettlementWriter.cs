@@ -7,8 +7,8 @@ namespace PaymentGateway.Recording;
 
 /// <summary>Writes outcomes into the ledger in batches, and retries each batch until it is in.</summary>
 internal sealed partial class SettlementWriter(
-    SettlementLedger ledger, LedgerWatch watch, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, Lease lease,
-    DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log)
+    SettlementLedger ledger, LedgerWatch watch, UnwrittenOutcomes outcomes, Lease lease, DetachedTasks detached,
+    GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log)
     : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
@@ -37,12 +37,21 @@ internal sealed partial class SettlementWriter(
             var absent = await WriteAsync(batch, stoppingToken);
             if (_outage.Succeed())
                 Log.RecordsAgain(log);
+            // The payments of an ended epoch were purged. Where a database of several servers only shows them late, the
+            // next owner finds them at their processor.
+            var left = absent.FindAll(one => one.Owner.HasEnded);
             batch.RemoveAll(absent.Contains);
             Count(batch, clock.GetElapsedTime(beganAt));
-            foreach (var settlement in batch)
-                unsettled.Remove(settlement.Payment);
+            batch.AddRange(left);
             outcomes.Remove(batch);
+            foreach (var settlement in batch)
+            {
+                settlement.Owner.Unsettled.Remove(settlement.Payment);
+                settlement.Owner.Leave();
+            }
+
             batch.Clear();
+            absent.RemoveAll(left.Contains);
             if (absent.Count > 0)
                 detached.Add(AddLaterAsync(absent, stoppingToken));
             if (outcomes.Count == 0)
@@ -82,12 +91,12 @@ internal sealed partial class SettlementWriter(
         }
     }
 
-    // After a purge or a crash of the database the next lease check marks the payments as purged or stores them again.
-    // A database of several servers may also show a row late.
+    // After a purge or a crash of the database the next check ends the epoch. A database of several servers may also
+    // show a row late.
     private async Task AddLaterAsync(List<Settlement> absent, CancellationToken stopping)
     {
         await lease.NextCheckAsync(stopping);
-        if (absent.FindAll(one => !one.Payment.Purged) is { Count: > 0 and var count })
+        if (absent.FindAll(one => !one.Owner.HasEnded) is { Count: > 0 and var count })
         {
             var level = _absence.Fail(LogLevel.Warning);
             Log.PaymentsAbsent(log, level, count);
@@ -104,7 +113,7 @@ internal sealed partial class SettlementWriter(
         metrics.RecordDuration.Record(took.TotalSeconds);
         foreach (var settlement in batch)
             settlement.Payment.Trace?.Add("record", clock.GetUtcNow().UtcDateTime - took);
-        foreach (var same in batch.Where(one => !one.Payment.Purged).GroupBy(one => one.Processor))
+        foreach (var same in batch.GroupBy(one => one.Processor))
         {
             var (payments, cents, savedCents) = (0, 0L, 0m);
             foreach (var settlement in same)
@@ -123,7 +132,7 @@ internal sealed partial class SettlementWriter(
     {
         var args = new RecordArgs(
             new Guid[batch.Count], new short[batch.Count], new long[batch.Count], new DateTime[batch.Count],
-            new DateTime[batch.Count], new short[batch.Count], lease.Epoch);
+            new DateTime[batch.Count], new short[batch.Count], lease.Current.Number);
         for (var i = 0; i < batch.Count; i++)
         {
             args.Ids[i] = batch[i].Payment.Id;

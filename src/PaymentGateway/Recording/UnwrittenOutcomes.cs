@@ -1,4 +1,5 @@
 using System.Threading.Channels;
+using PaymentGateway.Leasing;
 using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Recording;
@@ -104,4 +105,6 @@ internal sealed class UnwrittenOutcomes(RecordingOptions options, TimeProvider c
 }
 
 /// <summary>A payment as a processor has stored it: its amount and UTC requestedAt are the processor's.</summary>
-internal sealed record Settlement(Payment Payment, Processor Processor, long AmountCents, DateTime RequestedAt);
+/// <param name="Owner">The epoch that charged it; it is not at rest until the ledger has the outcome.</param>
+internal sealed record Settlement(
+    Epoch Owner, Payment Payment, Processor Processor, long AmountCents, DateTime RequestedAt);

@@ -10,7 +10,7 @@ namespace PaymentGateway.Settling;
 /// it.
 /// </summary>
 internal sealed partial class DoubtPublisher(
-    DoubtQueue doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
+    DoubtNotes doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
 {
     private const int PageMax = 1_000;
 

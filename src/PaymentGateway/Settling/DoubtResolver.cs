@@ -1,3 +1,4 @@
+using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
 using PaymentGateway.Queueing;
 using PaymentGateway.Routing;
@@ -56,7 +57,7 @@ namespace PaymentGateway.Settling;
 /// </para>
 /// </remarks>
 internal sealed partial class DoubtResolver(
-    DoubtQueue doubts, ProcessorLanes lanes, PaymentQueue queue, OwnedPayments owned, SettlementLedger ledger,
+    Lease lease, ProcessorLanes lanes, OwnedPayments owned, DoubtNotes notes, SettlementLedger ledger,
     DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<DoubtResolver> log)
     : BackgroundService
 {
@@ -70,70 +71,85 @@ internal sealed partial class DoubtResolver(
         lane => lane, lane => new KnownPayments(lane, ledger, clock));
 
     private readonly ResolvingWait _wait = new();
-    private CancellationToken _stopping;
     private long _loggedAt;
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        _stopping = stoppingToken;
-        await foreach (var payment in doubts.TakeAllAsync(stoppingToken))
-            detached.Add(ResolveAsync(payment));
+        await foreach (var epoch in lease.EpochsAsync(stoppingToken))
+        {
+            // Not disposed, because look-ups of the epoch may outlast this loop.
+            var ends = CancellationTokenSource.CreateLinkedTokenSource(stoppingToken, epoch.Ended).Token;
+            epoch.Enter();
+            try
+            {
+                await foreach (var payment in epoch.Doubts.TakeAllAsync(ends))
+                    detached.Add(ResolveAsync(epoch, payment, ends));
+            }
+            catch (OperationCanceledException) when (!stoppingToken.IsCancellationRequested)
+            {
+                // The epoch has ended, and the next one takes its payments over.
+            }
+            finally
+            {
+                epoch.Leave();
+            }
+        }
     }
 
-    private async Task ResolveAsync(Payment payment)
+    private async Task ResolveAsync(Epoch epoch, Payment payment, CancellationToken ends)
     {
         var mayBeAt = payment.MayBeAt;
+        epoch.Enter();
         try
         {
             var backoff = new Backoff(BackoffInitial);
             var began = clock.GetTimestamp();
             // Since when this instance could have settled other payments past the horizon of this one.
             long? pastSince = null;
-            while (owned.Owns(payment))
+            while (true)
             {
                 var horizon = lanes.HorizonOf(payment.MayBeAt);
-                pastSince = !owned.MayCharge || clock.GetElapsedTime(payment.DoubtSince) < horizon
+                pastSince = !owned.MayCharge(epoch) || clock.GetElapsedTime(payment.DoubtSince) < horizon
                     ? null : pastSince ?? clock.GetTimestamp();
                 var isQuiet = pastSince is { } since && clock.GetElapsedTime(since) >= horizon / 4;
-                var step = owned.MayCharge
-                    ? await TryAsync(payment, began, isQuiet)
+                var step = owned.MayCharge(epoch)
+                    ? await TryAsync(epoch, payment, began, isQuiet, ends)
                     : ResolvingStep.Again("this instance has no lease, or its ledger is behind");
                 if (step.Done)
                     return;
 
-                LogWhatLasts(payment, began, step.Why);
+                LogWhatLasts(epoch, payment, began, step.Why);
                 var rest = pastSince is { } past && !isQuiet
                     ? (horizon / 4) - clock.GetElapsedTime(past)
                     : lanes.HorizonOf(payment.MayBeAt) - clock.GetElapsedTime(payment.DoubtSince);
-                var wait = _wait.Next(backoff.Next(ResolvingWait.Longest(doubts.Count)), rest);
-                await Task.Delay(wait, clock, _stopping);
+                var wait = _wait.Next(backoff.Next(ResolvingWait.Longest(epoch.Doubts.Count)), rest);
+                await Task.Delay(wait, clock, ends);
             }
-
-            doubts.Forget(payment);
-            owned.Drop(payment);
         }
         catch (OperationCanceledException)
         {
-            // Stopping: the payment stays unsettled and is released in doubt.
+            // The payment stays in doubt: a stop releases it as such, or the next epoch takes it over.
         }
         catch (BrokenLifeException broken)
         {
-            doubts.End(payment);
-            detached.Add(owned.BreakAsync(broken));
+            notes.End(payment);
+            detached.Add(owned.BreakAsync(epoch, broken));
         }
         finally
         {
-            doubts.Leave(mayBeAt);
+            epoch.Doubts.Leave(mayBeAt);
+            epoch.Leave();
         }
     }
 
-    private async Task<ResolvingStep> TryAsync(Payment payment, long began, bool isQuiet)
+    private async Task<ResolvingStep> TryAsync(
+        Epoch epoch, Payment payment, long began, bool isQuiet, CancellationToken ends)
     {
         try
         {
-            return await LookUpAsync(payment, began, isQuiet);
+            return await LookUpAsync(epoch, payment, began, isQuiet, ends);
         }
-        catch (Exception failed) when (payment.Phase == PaymentPhase.InDoubt && !_stopping.IsCancellationRequested)
+        catch (Exception failed) when (payment.Phase == PaymentPhase.InDoubt && !ends.IsCancellationRequested)
         {
             // A failure ends no doubt: try again, otherwise the payment would stay in doubt for ever. One that comes
             // after the doubt's end is no failure of the doubt, and ends the instance (DetachedTasks).
@@ -142,18 +158,19 @@ internal sealed partial class DoubtResolver(
         }
     }
 
-    private async Task<ResolvingStep> LookUpAsync(Payment payment, long began, bool isQuiet)
+    private async Task<ResolvingStep> LookUpAsync(
+        Epoch epoch, Payment payment, long began, bool isQuiet, CancellationToken ends)
     {
         // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.
         var horizonEnd = payment.DoubtSince + clock.TicksOf(lanes.HorizonOf(payment.MayBeAt));
         var isPastHorizon = clock.GetTimestamp() >= horizonEnd;
-        var answers = await AskAllAsync(payment);
+        var answers = await AskAllAsync(payment, ends);
         if (answers.Find(IsFound) is { Lane: not null } found)
-            return Found(payment, found.Lane, found.Outcome);
+            return Found(epoch, payment, found.Lane, found.Outcome);
 
         // After the look-ups, because a processor that has the payment knows better than an operator.
-        if (isPastHorizon && doubts.EndedAt(payment) is { IsEmpty: false } ended)
-            return await OverruleAsync(payment, ended);
+        if (isPastHorizon && notes.EndedAt(payment) is { IsEmpty: false } ended)
+            return await OverruleAsync(epoch, payment, ended);
 
         if (payment.IsHeld)
             return ResolvingStep.Again("a charge was answered by 422, and no look-up finds the payment");
@@ -166,8 +183,9 @@ internal sealed partial class DoubtResolver(
         if (rejecting is not null && isPastHorizon)
         {
             payment.Reject();
-            doubts.End(payment);
-            detached.Add(owned.ParkAsync(payment, rejecting.Processor, $"{rejecting.Processor} answered 400"));
+            notes.End(payment);
+            detached.Add(owned.ParkAsync(
+                epoch, payment, rejecting.Processor, $"{rejecting.Processor} answered 400"));
             return ResolvingStep.Ended;
         }
 
@@ -175,13 +193,13 @@ internal sealed partial class DoubtResolver(
         {
             var proofs = await Task.WhenAll(absent.ConvertAll(async answer => new Answer(
                 answer.Lane, await _known[answer.Lane].ProveAbsenceAsync(
-                    payment, horizonEnd, isQuiet ? OldestKnown(answer.Lane) : null, _stopping))));
+                    payment, horizonEnd, isQuiet ? OldestKnown(answer.Lane) : null, ends))));
             if (Array.Find(proofs, IsFound) is { Lane: not null } late)
-                return Found(payment, late.Lane, late.Outcome);
+                return Found(epoch, payment, late.Lane, late.Outcome);
 
             foreach (var proof in proofs.Where(IsNotFound))
                 if (payment.Absent(proof.Lane.Processor) == NextStep.WaitBehind)
-                    return Requeue(payment);
+                    return Requeue(epoch, payment);
         }
 
         var only = payment.MayBeAt.IsSingle ? absent.Find(IsOfPayment).Lane : null;
@@ -191,7 +209,7 @@ internal sealed partial class DoubtResolver(
             : !isPastHorizon && clock.GetElapsedTime(began) < lanes.HorizonOf(payment.MayBeAt)))
             try
             {
-                return await ChargeAgainAsync(payment, only);
+                return await ChargeAgainAsync(epoch, payment, only);
             }
             finally
             {
@@ -213,26 +231,26 @@ internal sealed partial class DoubtResolver(
         bool IsOfPayment(Answer answer) => payment.MayBeAt.Contains(answer.Lane.Processor);
     }
 
-    private async Task<ResolvingStep> OverruleAsync(Payment payment, ProcessorSet ended)
+    private async Task<ResolvingStep> OverruleAsync(Epoch epoch, Payment payment, ProcessorSet ended)
     {
         await owned.UnholdAsync(payment);
         Log.NotCharged(log, payment);
         return payment.Overrule(ended) == NextStep.WaitBehind
-            ? Requeue(payment)
+            ? Requeue(epoch, payment)
             : ResolvingStep.Again("an operator's word has ended it at another processor");
     }
 
     /// <summary>Looks a payment up at all processors that may have it, at once.</summary>
     /// <returns>The answers of all, or the first one that has the payment.</returns>
-    private async Task<List<Answer>> AskAllAsync(Payment payment)
+    private async Task<List<Answer>> AskAllAsync(Payment payment, CancellationToken ends)
     {
         // A processor that was removed from the configuration cannot be asked.
         var asked = lanes.In(payment.MayBeAt);
         if (asked is [var only])
-            return [new Answer(only, await only.LookUpAsync(payment, _stopping))];
+            return [new Answer(only, await only.LookUpAsync(payment, ends))];
 
         using var late = new CancellationTokenSource(PermitWithin, clock);
-        using var pass = CancellationTokenSource.CreateLinkedTokenSource(_stopping, late.Token);
+        using var pass = CancellationTokenSource.CreateLinkedTokenSource(ends, late.Token);
         var calls = asked.ConvertAll(lane => AskAsync(lane, payment, pass.Token));
         for (var open = calls.ToList(); open.Count > 0;)
         {
@@ -246,7 +264,7 @@ internal sealed partial class DoubtResolver(
             return [await answered];
         }
 
-        _stopping.ThrowIfCancellationRequested();
+        ends.ThrowIfCancellationRequested();
         return [.. await Task.WhenAll(calls)];
     }
 
@@ -268,53 +286,54 @@ internal sealed partial class DoubtResolver(
     private static bool IsNotFound(Answer answer) => answer.Outcome.Result == LookupResult.NotFound;
 
     // Id, requestedAt and processor stay the same: the first call to arrive is stored, the other gets 422.
-    private async Task<ResolvingStep> ChargeAgainAsync(Payment payment, ProcessorLane lane)
+    private async Task<ResolvingStep> ChargeAgainAsync(Epoch epoch, Payment payment, ProcessorLane lane)
     {
-        // A purge or the lease's end may have come during the look-up. ChargeContent would also send nothing, but its
+        // The epoch's end may have come during the look-up. ChargeContent would also send nothing, but its
         // exception counts as a failed call: a few would open the circuit of a healthy processor.
-        if (!owned.MayCharge || !owned.Owns(payment) || !lane.IsEnabled
+        if (!owned.MayCharge(epoch) || !lane.IsEnabled
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again("404, and the processor takes no charge now");
 
         var outcome = await lane.ChargeAsync(payment);
         if (outcome.Result == ChargeResult.AlreadyStored)
-            doubts.Hold(payment);
+            notes.Hold(payment);
         if (outcome.Next != NextStep.Record)
             return ResolvingStep.Again($"404, and the same charge again ended as {outcome.Reason}");
 
         metrics.Resolved.Add(1, Resolutions.ChargedAgain);
-        return Settle(payment, lane, payment.AmountCents, payment.RequestedAt);
+        return Settle(epoch, payment, lane, payment.AmountCents, payment.RequestedAt);
     }
 
-    private ResolvingStep Found(Payment payment, ProcessorLane lane, LookupOutcome found)
+    private ResolvingStep Found(Epoch epoch, Payment payment, ProcessorLane lane, LookupOutcome found)
     {
         if (found.AmountCents != payment.AmountCents)
             Log.AmountDiffers(log, payment, lane.Processor);
 
         metrics.Resolved.Add(1, Resolutions.Found);
         payment.Find(lane.Processor);
-        return Settle(payment, lane, found.AmountCents, found.RequestedAt);
+        return Settle(epoch, payment, lane, found.AmountCents, found.RequestedAt);
     }
 
-    private ResolvingStep Settle(Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
+    private ResolvingStep Settle(
+        Epoch epoch, Payment payment, ProcessorLane lane, long amountCents, DateTime requestedAt)
     {
         Log.Resolved(log, payment, $"{lane.Processor} has it");
-        doubts.Forget(payment);
-        owned.Settle(payment, lane.Processor, amountCents, requestedAt);
+        notes.Forget(payment);
+        owned.Settle(epoch, payment, lane.Processor, amountCents, requestedAt);
         return ResolvingStep.Ended;
     }
 
-    private ResolvingStep Requeue(Payment payment)
+    private ResolvingStep Requeue(Epoch epoch, Payment payment)
     {
         Log.Resolved(log, payment, "no processor has it");
         metrics.Resolved.Add(1, Resolutions.NotCharged);
-        doubts.End(payment);
-        queue.Return(payment);
+        notes.End(payment);
+        epoch.Queue.Return(payment);
         return ResolvingStep.Ended;
     }
 
     // One line a minute for all, because thousands may wait for the same processor.
-    private void LogWhatLasts(Payment payment, long began, string why)
+    private void LogWhatLasts(Epoch epoch, Payment payment, long began, string why)
     {
         var (age, logged) = (clock.GetElapsedTime(began), Volatile.Read(ref _loggedAt));
         if (age < LogEvery || (logged != 0 && clock.GetElapsedTime(logged) < LogEvery))
@@ -322,7 +341,7 @@ internal sealed partial class DoubtResolver(
 
         if (Interlocked.CompareExchange(ref _loggedAt, clock.GetTimestamp(), logged) == logged)
             Log.DoubtLasts(
-                log, doubts.Count, payment,
+                log, epoch.Doubts.Count, payment,
                 string.Join(" or ", lanes.In(payment.MayBeAt).Select(lane => lane.Processor.Name).Append(
                     lanes.In(payment.MayBeAt).Count < payment.MayBeAt.Count ? "one that is not configured" : null)
                     .OfType<string>()),

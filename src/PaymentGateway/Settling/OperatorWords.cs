@@ -1,3 +1,4 @@
+using PaymentGateway.Leasing;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;
@@ -13,7 +14,8 @@ namespace PaymentGateway.Settling;
 /// this instance does not know which of its payments were in doubt then.
 /// </remarks>
 internal sealed partial class OperatorWords(
-    OperatorWordStore store, DoubtQueue doubts, TimeProvider clock, ILogger<OperatorWords> log) : BackgroundService
+    OperatorWordStore store, Lease lease, DoubtNotes notes, TimeProvider clock, ILogger<OperatorWords> log)
+    : BackgroundService
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
 
@@ -26,7 +28,7 @@ internal sealed partial class OperatorWords(
         {
             try
             {
-                _before = doubts.Count > 0 ? await ReadAsync() : null;
+                _before = lease.Current.Doubts.Count > 0 ? await ReadAsync() : null;
                 _outage.Succeed();
             }
             catch (Exception failed)
@@ -46,7 +48,7 @@ internal sealed partial class OperatorWords(
         if (_before is { } before)
             foreach (var (processor, count) in counts)
                 if (before.Counts.TryGetValue(processor, out var known) && count > known)
-                    doubts.EndAt(processor, before.At);
+                    notes.EndAt(processor, before.At);
         return (askedAt, counts);
     }
 

@@ -5,33 +5,23 @@ using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Settling;
 
-/// <summary>
-/// Whether this instance owns a payment and may charge it, and how it leaves: settled, parked or dropped. Any thread.
-/// </summary>
+/// <summary>Whether an epoch may charge, and how its payments leave: settled or parked. Any thread.</summary>
 internal sealed partial class OwnedPayments(
-    Lease lease, UnwrittenOutcomes outcomes, UnsettledPayments unsettled, ParkedStore parked, DoubtStore doubts,
-    GatewayMetrics metrics, TimeProvider clock, ILogger<OwnedPayments> log)
+    UnwrittenOutcomes outcomes, ParkedStore parked, DoubtStore doubts, GatewayMetrics metrics, TimeProvider clock,
+    ILogger<OwnedPayments> log)
 {
     private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
 
     private readonly OutageLog _outage = new();
 
     /// <summary>False while the lease is not held, or the ledger is behind.</summary>
-    public bool MayCharge => lease.IsHeld && outcomes.HasCapacity;
-
-    /// <summary>False is final: the payment was purged, or its epoch was lost and others adopt it.</summary>
-    public bool Owns(Payment payment) =>
-        !payment.Purged && lease.Owns(payment) && payment.Phase != PaymentPhase.Broken;
+    public bool MayCharge(Epoch epoch) => epoch.IsHeld && outcomes.HasCapacity;
 
     /// <summary>Amount and UTC requestedAt are the processor's.</summary>
-    public void Settle(Payment payment, Processor processor, long amountCents, DateTime requestedAt) =>
-        outcomes.Add(new Settlement(payment, processor, amountCents, requestedAt));
-
-    /// <summary>Removes a payment that is not owned any more; a broken one leaves when it is parked.</summary>
-    public void Drop(Payment payment)
+    public void Settle(Epoch epoch, Payment payment, Processor processor, long amountCents, DateTime requestedAt)
     {
-        if (payment.Phase != PaymentPhase.Broken)
-            unsettled.Remove(payment);
+        epoch.Enter();
+        outcomes.Add(new Settlement(epoch, payment, processor, amountCents, requestedAt));
     }
 
     /// <summary>
@@ -46,39 +36,40 @@ internal sealed partial class OwnedPayments(
     /// Parks a payment that no retry can settle. Retries until this is stored; until then the payment is unsettled.
     /// </summary>
     /// <param name="rejectedBy">The only processor that may have the payment: it rejected the charge.</param>
-    public Task ParkAsync(Payment payment, Processor rejectedBy, string reason)
+    public Task ParkAsync(Epoch epoch, Payment payment, Processor rejectedBy, string reason)
     {
         Log.Parked(log, payment, reason);
-        return ParkAsync(payment, ProcessorSet.Of(rejectedBy), reason);
+        return ParkAsync(epoch, payment, ProcessorSet.Of(rejectedBy), reason);
     }
 
     /// <summary>
     /// Ends the epoch of a payment whose state this program got wrong, because its memory may be wrong, and parks the
-    /// payment. The lease ends by its expiry, so there is time to park every broken payment before others can adopt it,
-    /// and fail as this instance did.
+    /// payment. The next epoch takes over when every broken payment is parked, because it would fail as this one did.
     /// </summary>
-    public Task BreakAsync(BrokenLifeException broken)
+    public Task BreakAsync(Epoch epoch, BrokenLifeException broken)
     {
-        var payment = broken.Payment;
-        Log.Broken(log, payment, broken);
-        lease.Lose(payment.Epoch);
-        lease.CheckSoon.Set();
+        Log.Broken(log, broken.Payment, broken);
         // Where it may be is not known any more, so a replay looks it up everywhere.
-        return ParkAsync(payment, default(ProcessorSet), broken.Message);
+        var parking = ParkAsync(epoch, broken.Payment, default(ProcessorSet), broken.Message);
+        epoch.Spoil();
+        epoch.End();
+        return parking;
     }
 
-    private async Task ParkAsync(Payment payment, ProcessorSet mayBeAt, string reason)
+    private async Task ParkAsync(Epoch epoch, Payment payment, ProcessorSet mayBeAt, string reason)
     {
+        epoch.Enter();
         while (true)
         {
             try
             {
                 var isParked = await parked.ParkAsync(new ParkArgs(
-                    payment.Id, payment.AcceptedAt, payment.Epoch, reason, payment.Attempts, mayBeAt.Bits));
+                    payment.Id, payment.AcceptedAt, epoch.Number, reason, payment.Attempts, mayBeAt.Bits));
                 // Otherwise it was purged, or has another owner.
                 if (isParked)
                     metrics.Parked.Add(1);
-                unsettled.Remove(payment);
+                epoch.Unsettled.Remove(payment);
+                epoch.Leave();
                 _outage.Succeed();
                 return;
             }

@@ -10,8 +10,8 @@ namespace PaymentGateway.Settling;
 /// Takes payments from the queue, oldest first, waits until routing has a processor for each, and charges it there.
 /// </summary>
 internal sealed partial class SettlementWorker(
-    PaymentQueue queue, ProcessorLanes lanes, OwnedPayments owned, DoubtQueue doubts, Lease lease,
-    DetachedTasks detached, GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
+    Lease lease, ProcessorLanes lanes, OwnedPayments owned, DoubtNotes notes, DetachedTasks detached,
+    GatewayOptions options, TimeProvider clock, ILogger<SettlementWorker> log)
     : BackgroundService
 {
     // Time alone may change the route: a probe falls due, a fallback delay ends.
@@ -31,9 +31,9 @@ internal sealed partial class SettlementWorker(
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         _draining = true;
-        queue.Latch();
+        lease.Current.Queue.Latch();
         var deadline = clock.GetTimestamp() + clock.TicksOf(options.Settling.DrainTimeout);
-        while ((ExecuteTask is { IsCompleted: false } || Volatile.Read(ref _inFlight) > 0)
+        while (((ExecuteTask is { IsCompleted: false } && !lease.Current.HasEnded) || Volatile.Read(ref _inFlight) > 0)
                && clock.GetTimestamp() < deadline && !cancellationToken.IsCancellationRequested)
             await Task.Delay(PollInterval / 5, clock, CancellationToken.None);
         if (Volatile.Read(ref _inFlight) is > 0 and var left)
@@ -43,48 +43,70 @@ internal sealed partial class SettlementWorker(
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        while (!stoppingToken.IsCancellationRequested)
+        await foreach (var epoch in lease.EpochsAsync(stoppingToken))
         {
-            if (!queue.TryTake(out var payment))
+            using var ends = CancellationTokenSource.CreateLinkedTokenSource(stoppingToken, epoch.Ended);
+            epoch.Enter();
+            try
             {
-                if (await queue.TakeAsync() is not { } first)
+                await SettleAllAsync(epoch, ends.Token);
+            }
+            catch (OperationCanceledException) when (epoch.HasEnded && !stoppingToken.IsCancellationRequested)
+            {
+                // The next epoch takes its payments over.
+            }
+            finally
+            {
+                epoch.Leave();
+            }
+
+            if (_draining)
+                return;
+        }
+    }
+
+    private async Task SettleAllAsync(Epoch epoch, CancellationToken ends)
+    {
+        while (!ends.IsCancellationRequested)
+        {
+            if (!epoch.Queue.TryTake(out var payment))
+            {
+                if (await epoch.Queue.TakeAsync() is not { } first)
                     return;
 
                 payment = first;
                 // Charges linger, because no client waits for them and charges that begin together share wake-ups.
-                await Task.Delay(options.Settling.Linger, clock, stoppingToken);
+                await Task.Delay(options.Settling.Linger, clock, ends);
             }
 
-            // A payment that is no longer owned is not charged, so it takes no permit.
-            if (owned.Owns(payment))
-                await _rateLimiter.AcquireAsync(stoppingToken);
+            await _rateLimiter.AcquireAsync(ends);
             try
             {
-                if (await ChooseAsync(payment, stoppingToken) is { } lane)
-                    detached.Add(SettleAsync(payment, lane));
+                if (await ChooseAsync(epoch, payment, ends) is { } lane)
+                    detached.Add(SettleAsync(epoch, payment, lane));
             }
             catch (BrokenLifeException broken)
             {
-                detached.Add(owned.BreakAsync(broken));
+                detached.Add(owned.BreakAsync(epoch, broken));
             }
         }
     }
 
-    // Waits for a lane with a permit; null when another instance or the resolver has the payment.
-    private async ValueTask<ProcessorLane?> ChooseAsync(Payment payment, CancellationToken stopping)
+    // Waits for a lane with a permit; null when the resolver has the payment.
+    private async ValueTask<ProcessorLane?> ChooseAsync(Epoch epoch, Payment payment, CancellationToken ends)
     {
-        while (owned.Owns(payment))
+        while (true)
         {
-            if (owned.MayCharge)
+            if (owned.MayCharge(epoch))
             {
-                if (payment.InDoubt && !MayChargeAgain(payment))
+                if (payment.InDoubt && !MayChargeAgain(epoch, payment))
                 {
                     payment.Doubt();
-                    doubts.Add(payment);
+                    epoch.Doubts.Add(payment);
                     return null;
                 }
 
-                if (Choose(payment) is { } lane)
+                if (Choose(epoch, payment) is { } lane)
                     return lane;
             }
 
@@ -92,25 +114,23 @@ internal sealed partial class SettlementWorker(
             if (_draining && Volatile.Read(ref _inFlight) == 0)
                 throw new OperationCanceledException("The queue is handed over.");
 
-            await _progress.WaitAsync(PollInterval, stopping);
+            await _progress.WaitAsync(PollInterval, ends);
         }
-
-        owned.Drop(payment);
-        return null;
     }
 
-    private bool TryAcquire(ProcessorLane lane) => HasCapacity(lane) && lane.TryAcquire();
+    private bool TryAcquire(Epoch epoch, ProcessorLane lane) => HasCapacity(epoch, lane) && lane.TryAcquire();
 
-    private bool HasCapacity(ProcessorLane lane) => doubts.CountAt(lane.Processor) < options.Settling.DoubtsMax;
+    private bool HasCapacity(Epoch epoch, ProcessorLane lane) =>
+        epoch.Doubts.CountAt(lane.Processor) < options.Settling.DoubtsMax;
 
     // Only the processor at which a terminated owner may have charged can end the doubt: by a charge, or by a
     // look-up. Without capacity the charge would keep all payments behind it waiting.
-    private bool MayChargeAgain(Payment payment) =>
+    private bool MayChargeAgain(Epoch epoch, Payment payment) =>
         !payment.IsHeld && payment.MayBeAt.IsSingle
-        && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only] && HasCapacity(only)
+        && lanes.In(payment.MayBeAt) is [{ IsEnabled: true } only] && HasCapacity(epoch, only)
         && only.Health.Read().Availability is Availability.Usable or Availability.Probe;
 
-    private ProcessorState StateOf(ProcessorLane lane, Payment payment)
+    private static ProcessorState StateOf(Epoch epoch, ProcessorLane lane, Payment payment)
     {
         var state = lane.Health.Read() with
         {
@@ -119,15 +139,16 @@ internal sealed partial class SettlementWorker(
         };
         // The look-ups of a doubt are probe enough while they fail: a payment would only join the doubt, and where
         // payments are rare each one is a probe.
-        return state.Availability == Availability.Probe && lane.LookUpsFail && doubts.CountAt(lane.Processor) > 0
+        return state.Availability == Availability.Probe && lane.LookUpsFail
+            && epoch.Doubts.CountAt(lane.Processor) > 0
             ? state.WithoutPermit()
             : state;
     }
 
-    private ProcessorLane? Choose(Payment payment)
+    private ProcessorLane? Choose(Epoch epoch, Payment payment)
     {
         if (payment.InDoubt)
-            return lanes.In(payment.MayBeAt).Find(TryAcquire);
+            return lanes.In(payment.MayBeAt).Find(lane => TryAcquire(epoch, lane));
 
         var now = clock.GetUtcNow().UtcDateTime;
         // AcceptedAt lies in the future if the clock of the acceptance was ahead. The monotonic time bounds the wait,
@@ -136,7 +157,7 @@ internal sealed partial class SettlementWorker(
         var age = now - payment.AcceptedAt > here ? now - payment.AcceptedAt : here;
         var states = _states.AsSpan();
         for (var at = 0; at < states.Length; at++)
-            states[at] = StateOf(lanes.Enabled[at], payment);
+            states[at] = StateOf(epoch, lanes.Enabled[at], payment);
         // A processor without a permit is full, and the next choice is made without it.
         for (var tries = 0; tries <= states.Length; tries++)
         {
@@ -145,10 +166,10 @@ internal sealed partial class SettlementWorker(
                 break;
 
             var lane = lanes.Enabled[chosen];
-            if (!lease.MayUse(lane.Processor, payment))
+            if (!epoch.MayUse(lane.Processor))
                 return null;
 
-            if (TryAcquire(lane))
+            if (TryAcquire(epoch, lane))
             {
                 payment.PassOver(payment.AcceptedAt <= _passedAt ? _passedOver : null);
                 return lane;
@@ -163,8 +184,9 @@ internal sealed partial class SettlementWorker(
         return null;
     }
 
-    private async Task SettleAsync(Payment payment, ProcessorLane lane)
+    private async Task SettleAsync(Epoch epoch, Payment payment, ProcessorLane lane)
     {
+        epoch.Enter();
         Interlocked.Increment(ref _inFlight);
         try
         {
@@ -172,31 +194,32 @@ internal sealed partial class SettlementWorker(
             switch (outcome.Next)
             {
                 case NextStep.Record:
-                    owned.Settle(payment, lane.Processor, payment.AmountCents, payment.RequestedAt);
+                    owned.Settle(epoch, payment, lane.Processor, payment.AmountCents, payment.RequestedAt);
                     break;
                 case NextStep.WaitBehind:
                     Log.Refused(log, payment, lane.Processor, outcome.Reason);
-                    queue.ReturnRefused(payment);
+                    epoch.Queue.ReturnRefused(payment);
                     break;
                 case NextStep.Park:
                     // Another charge would be rejected too, and it must not delay other payments.
                     detached.Add(owned.ParkAsync(
-                        payment, lane.Processor, $"{lane.Processor} answered {outcome.Reason}"));
+                        epoch, payment, lane.Processor, $"{lane.Processor} answered {outcome.Reason}"));
                     break;
                 case NextStep.Resolve:
                     Log.InDoubt(log, payment, lane.Processor, outcome.Reason);
                     if (outcome.Result == ChargeResult.AlreadyStored)
-                        doubts.Hold(payment);
-                    doubts.Add(payment);
+                        notes.Hold(payment);
+                    epoch.Doubts.Add(payment);
                     break;
             }
         }
         catch (BrokenLifeException broken)
         {
-            detached.Add(owned.BreakAsync(broken));
+            detached.Add(owned.BreakAsync(epoch, broken));
         }
         finally
         {
+            epoch.Leave();
             Interlocked.Decrement(ref _inFlight);
             _progress.Set();
         }

@@ -12,18 +12,21 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
     // (docs/decisions/0011-a-broken-insert-is-asked-for-once.md).
     private const string WritersSql = "SELECT writer FROM unfinished_writers";
 
-    // Epoch 0 owns nothing most of the time, and an adoption of nothing costs more than this query.
+    // Epoch 0 owns nothing most of the time, and an adoption of nothing costs more than this query. An instance that
+    // runs takes its own former epochs over, because it knows where their payments may be.
     private const string OrphanedSql = $"""
         SELECT epoch, low_water_mark, used_processors FROM leases
         WHERE closed_at IS NOT NULL AND adopted_at IS NULL
           AND (epoch <> {Sql.Nobody} OR EXISTS (SELECT 1 FROM payments WHERE owner_epoch = {Sql.Nobody}))
+          AND (instance = @Instance OR NOT EXISTS (
+              SELECT 1 FROM leases AS next WHERE next.instance = leases.instance AND next.closed_at IS NULL))
         ORDER BY epoch
         """;
 
     // A page of an owner's payments by time. Settled ones count, otherwise many of them would make a statement slow.
     // The page has all payments of its last time, so that the next page begins after that.
     public const string Page = """
-        SELECT correlation_id, accepted_at FROM payments
+        SELECT correlation_id, accepted_at, may_be_at FROM payments
         WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark
         ORDER BY accepted_at FETCH FIRST @Rows ROWS WITH TIES
         """;
@@ -44,7 +47,7 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
         ), orphans AS (
-            SELECT correlation_id, accepted_at FROM ({Page}) AS payments
+            SELECT correlation_id, accepted_at, may_be_at IS NULL AS was_as_accepted FROM ({Page}) AS payments
             WHERE EXISTS (SELECT 1 FROM claim) AND {PaymentStore.IsUnsettled}
             ORDER BY accepted_at LIMIT @Limit
         ), lowered AS (
@@ -66,8 +69,8 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
         SELECT CASE WHEN (SELECT count(*) FROM orphans) = @Limit THEN (SELECT max(accepted_at) FROM orphans)
                     ELSE {NextPage} END AS next,
                moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.may_be_at,
-               moved.held_by
-        FROM lowered LEFT JOIN moved ON true
+               moved.held_by, coalesce(was_as_accepted, false) AS was_as_accepted
+        FROM lowered LEFT JOIN moved ON true LEFT JOIN orphans ON orphans.correlation_id = moved.correlation_id
         """;
 
     private const string MarkAdoptedSql = $"""
@@ -96,7 +99,9 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
         """;
 
     /// <summary>The closed epochs whose payments are perhaps not all adopted; 0 has the released payments.</summary>
-    public Task<List<EpochRow>> OrphanedAsync() => shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql));
+    /// <param name="instance">The identity of this instance.</param>
+    public Task<List<EpochRow>> OrphanedAsync(string instance) =>
+        shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql, new { Instance = instance }));
 
     /// <summary>Moves the unsettled payments of a page to a new owner and returns them unsorted.</summary>
     /// <remarks>
@@ -108,7 +113,7 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
     {
         var rows = await batches.ListAsync(db => db.QueryAsync<AdoptedRow>(AdoptSql, page));
         var moved = rows.FindAll(row => row.CorrelationId is not null);
-        return rows.Count == 0 ? null : new AdoptedPage(moved.ConvertAll(row => row.Stored), rows[0].Next);
+        return rows.Count == 0 ? null : new AdoptedPage(moved, rows[0].Next);
     }
 
     /// <summary>
@@ -138,14 +143,17 @@ internal sealed record EpochRow(int Epoch, DateTime LowWaterMark, short UsedProc
 internal sealed record AdoptArgs(
     int Epoch, int To, DateTime LowWaterMark, int Limit, long Number = 0, int Rows = LeasingOptions.RowsMaxDefault);
 
-/// <summary>Next is null at the end of the search; the rest is null where nothing was adopted.</summary>
+/// <summary>
+/// Next is null at the end of the search; the rest is null where nothing was adopted. WasAsAccepted: no other epoch
+/// ever owned the payment.
+/// </summary>
 internal sealed record AdoptedRow(
     DateTime? Next, Guid? CorrelationId, long? AmountCents, DateTime? AcceptedAt, int? OwnerEpoch, short? MayBeAt,
-    short? HeldBy)
+    short? HeldBy, bool WasAsAccepted)
 {
     public StoredPayment Stored =>
         new(CorrelationId!.Value, AmountCents!.Value, AcceptedAt!.Value, OwnerEpoch!.Value, MayBeAt, HeldBy);
 }
 
 /// <summary>Next is where the next page begins; null is the end, here and below.</summary>
-internal sealed record AdoptedPage(List<StoredPayment> Payments, DateTime? Next);
+internal sealed record AdoptedPage(List<AdoptedRow> Payments, DateTime? Next);

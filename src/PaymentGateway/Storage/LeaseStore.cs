@@ -48,13 +48,11 @@ internal sealed class LeaseStore(
             UPDATE leases SET expires_at = now() + @Duration, low_water_mark = @LowWaterMark, renewal = @Number,
                               used_processors = used_processors | @UsedProcessors
             WHERE epoch = @Epoch AND closed_at IS NULL AND renewal < @Number RETURNING epoch
-        ), refused AS (
-            UPDATE open_epochs SET refused_until = @RefusedUntil
-            WHERE epoch IN (SELECT epoch FROM renewed) AND refused_until < @RefusedUntil
         ), ended AS (
             SELECT epoch FROM leases
             WHERE closed_at IS NULL AND epoch <> @Epoch AND EXISTS (SELECT 1 FROM renewed)
-              AND ((@CloseExpired AND expires_at < now()) OR (instance = @ProvenTerminated AND epoch < @Epoch))
+              AND ((@CloseExpired AND expires_at < now()) OR (instance = @ProvenTerminated AND epoch < @Epoch)
+                   OR epoch = ANY(@Former))
             FOR UPDATE SKIP LOCKED
         ), closed AS (
             UPDATE leases SET closed_at = now() WHERE epoch IN (SELECT epoch FROM ended)
@@ -145,13 +143,13 @@ internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, s
 internal sealed record OtherProcessorsRow(string Instance, string Processors);
 
 /// <summary>
-/// Everything accepted before LowWaterMark is settled, and nothing accepted up to RefusedUntil is stored any more.
-/// Number rises with each renewal and adoption. A renewal closes earlier epochs of the instance ProvenTerminated (empty
-/// is none). UsedProcessors are the bits of a set, and stay for good.
+/// Everything accepted before LowWaterMark is settled. Number rises with each renewal and adoption. A renewal closes
+/// earlier epochs of the instance ProvenTerminated (empty is none), and the epochs Former of this one. UsedProcessors
+/// are the bits of a set, and stay for good.
 /// </summary>
 internal sealed record RenewalArgs(
-    int Epoch, TimeSpan Duration, DateTime LowWaterMark, DateTime RefusedUntil, long Number, string ProvenTerminated,
-    bool CloseExpired, int UsedProcessors = 0);
+    int Epoch, TimeSpan Duration, DateTime LowWaterMark, long Number, string ProvenTerminated, bool CloseExpired,
+    int[] Former, int UsedProcessors = 0);
 
 /// <summary>A renewal's outcome and the state of the ledger. IsOpen false: the epoch is lost for good.</summary>
 internal sealed record RenewalRow(

@@ -66,4 +66,11 @@ internal sealed class LedgerStateStore(SharedConnections shared)
 /// deleted; not every statement reads it.
 /// </summary>
 internal sealed record LedgerState(
-    int Generation, int Resets, DateTime? ResetAt, bool Intact, DateTime KeptFrom = default);
+    int Generation, int Resets, DateTime? ResetAt, bool Intact, DateTime KeptFrom = default)
+{
+    /// <summary>Before it was read.</summary>
+    public static readonly LedgerState Unknown = new(0, 0, null, Intact: true);
+
+    /// <summary>Whether no purge and no crash has emptied the ledger in between.</summary>
+    public bool IsOf(LedgerState other) => (Generation, Resets) == (other.Generation, other.Resets);
+}

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Storage;
 
 /// <summary>The accepted payments in PostgreSQL.</summary>
-internal sealed class PaymentStore(SharedConnections shared, BatchConnections batches)
+internal sealed class PaymentStore(BatchConnections batches)
 {
     // A scalar subquery, because the kept plan of a join scanned payments each second
     // (docs/decisions/0017-every-plan-uses-an-index.md).
@@ -10,15 +10,15 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
            AND settlements.correlation_id = payments.correlation_id) IS NULL
         """;
 
-    // The statement checks the epoch itself, because nobody would look for rows of a closed epoch or of a refused
-    // batch. It does not read the lease, which a renewal rewrites each second (HeldSnapshotTests). The lock timeout is
-    // for ids that another transaction has stored and not committed.
+    // The statement checks the epoch itself, because the search of a closed epoch ends. It does not read the lease,
+    // which a renewal rewrites each second (HeldSnapshotTests). The lock timeout is for ids that another transaction
+    // has stored and not committed.
     private const string StoreSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch
         FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
         WHERE (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
-          AND (SELECT refused_until FROM open_epochs WHERE epoch = @OwnerEpoch) < accepted.accepted_at
+          AND EXISTS (SELECT 1 FROM open_epochs WHERE epoch = @OwnerEpoch)
         ON CONFLICT (correlation_id) DO NOTHING
         RETURNING accepted_at
         """;
@@ -27,22 +27,10 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
     private const string StoreOneSql = """
         INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
         SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM open_epochs
-        WHERE epoch = @OwnerEpoch AND refused_until < @AcceptedAt
+        WHERE epoch = @OwnerEpoch
           AND (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
         ON CONFLICT (correlation_id) DO NOTHING
         RETURNING accepted_at
-        """;
-
-    // Stored as handed over, so that BacklogSweep does not load payments that are in memory. A second statement reads
-    // the owners, because this one's snapshot may be older than rows that it waits for.
-    private const string StoreAgainSql = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, may_be_at, held_by, owner_epoch)
-        SELECT kept.correlation_id, kept.amount_cents, kept.accepted_at, kept.may_be_at, nullif(kept.held_by, 0),
-               @OwnerEpoch
-        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @MayBeAt, @HeldBy)
-          AS kept (correlation_id, amount_cents, accepted_at, may_be_at, held_by)
-        WHERE EXISTS (SELECT 1 FROM open_epochs WHERE epoch = @OwnerEpoch)
-        ON CONFLICT (correlation_id) DO NOTHING
         """;
 
     private const string FindSql = $"""
@@ -82,14 +70,6 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
         },
         batch);
 
-    /// <summary>Stores again what a crash of the database lost and memory kept. The ids must be sorted.</summary>
-    /// <returns>The rows of these ids now, unsorted; those of another owner or time are not charged here.</returns>
-    public async Task<List<StoredPayment>> StoreAgainAsync(StoreAgainArgs kept)
-    {
-        await shared.RunAsync(db => db.ExecuteAsync(StoreAgainSql, kept));
-        return await FindAsync(kept.Ids);
-    }
-
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
         batches.ListAsync(db => db.QueryAsync<StoredPayment>(FindSql, new { Ids = ids }));
 
@@ -100,13 +80,6 @@ internal sealed class PaymentStore(SharedConnections shared, BatchConnections ba
 
 internal sealed record StoreArgs(
     Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int OwnerEpoch, string LockTimeout = "300ms");
-
-internal sealed record StoreAgainArgs(
-    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, short[] MayBeAt, int OwnerEpoch)
-{
-    /// <summary>The processors that have said that they have a payment; 0 where none did.</summary>
-    public short[] HeldBy { get; init; } = new short[Ids.Length];
-}
 
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);

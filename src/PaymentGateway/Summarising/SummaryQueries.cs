@@ -96,6 +96,39 @@ internal readonly record struct SummaryWindow(DateTime? From, DateTime? To);
 /// <summary>
 /// Sums a window on one snapshot, with every outcome that this instance knew when it was asked. Safe from any thread.
 /// </summary>
+/// <remarks>
+/// <para>
+/// An auditor asks gateway and processors for the same window while the load runs, and both must say the same, to the
+/// cent. A processor counts a payment when it has stored it; the ledger counts it when its outcome is recorded, at the
+/// latest 1.5 s after its requestedAt. Windows that end earlier than that agree.
+/// </para>
+/// <para>
+/// Summing rows alone would take longer with each payment, so each outcome also adds to a total, in the statement that
+/// records it: one total for 5 s and one for the hour, for each processor and epoch. An epoch has totals of its own,
+/// because two instances that added to one row would wait for each other. A window is cut into at most five parts:
+/// </para>
+/// <code>
+///   from                                                                               to
+///   |-- rows --|-- 5 s totals --|------- hour totals -------|-- 5 s totals --|-- rows --|
+///              a 5 s mark       a whole hour                a whole hour     a 5 s mark
+/// </code>
+/// <para>
+/// So a window of a year costs some thousands of totals and at most ten seconds of rows. All parts are read in one
+/// statement, on one snapshot, otherwise a payment that is recorded in between would be counted in a total and not in
+/// the rows, or a purge would be seen in half.
+/// </para>
+/// <para>
+/// <i>An example.</i> Default answers 200 at 12:00:04.999 to a charge of 12:00:04.998. The outcome waits in this
+/// instance's memory, at most 50 ms, for others to share its statement. At 12:00:05.010 an auditor asks for the window
+/// up to 12:00:05. Default counts the payment. So this instance first waits until its outcomes with a requestedAt in
+/// the window are written, and only then reads. Outcomes of other instances are late by a few milliseconds at most
+/// (docs/decisions/0012-no-audit-finds-the-ledger-behind.md).
+/// </para>
+/// <para>
+/// Retention deletes rows of whole hours and keeps the totals. A window that ends inside of a bucket whose rows are
+/// deleted cannot be summed up, and is refused with the nearest bound that can (<see cref="NotKeptException"/>).
+/// </para>
+/// </remarks>
 internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten, GatewayOptions options)
 {
     /// <returns>The totals by processor name, including processors that are not configured any more.</returns>

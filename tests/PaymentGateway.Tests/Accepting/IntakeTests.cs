@@ -17,7 +17,7 @@ public sealed class IntakeTests : OwnDatabase
 
         Assert.Equal(AcceptResult.Accepted, result);
         var row = Assert.Single(await Database.Payments.FindAsync([id]));
-        Assert.Equal((1990L, rig.Lease.Epoch), (row.AmountCents, row.OwnerEpoch));
+        Assert.Equal((1990L, rig.Lease.Current.Number), (row.AmountCents, row.OwnerEpoch));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 1, "it is in the queue");
         Assert.Equal(id, Assert.Single(TakeAll(rig)));
     }
@@ -127,7 +127,7 @@ public sealed class IntakeTests : OwnDatabase
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {
         await using var rig = await StartAsync();
-        await Database.Leases.CloseAsync(rig.Lease.Epoch);
+        await Database.Leases.CloseAsync(rig.Lease.Current.Number);
         var woken = rig.Lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
 
         var result = await AcceptAsync(rig, Guid.NewGuid());
@@ -149,14 +149,14 @@ public sealed class IntakeTests : OwnDatabase
         }
 
         await AcceptAsync(rig, Guid.NewGuid());
-        await Eventually.HoldsAsync(() => rig.Part<StoredBacklog>().HasOverflow, "the third one waits in the table");
+        await Eventually.HoldsAsync(() => rig.Epoch.Backlog.HasOverflow, "the third one waits in the table");
         Assert.Equal(2, TakeAll(rig).Count);
 
         var newer = await AcceptAsync(rig, Guid.NewGuid());
 
         Assert.Equal(AcceptResult.Accepted, newer);
         await Eventually.HoldsAsync(
-            () => rig.Part<StoredBacklog>().Next() is { } range
+            () => rig.Epoch.Backlog.Next() is { } range
                 && range.To - range.From >= TimeSpan.FromMicroseconds(1),
             "the newer one waits behind it");
         Assert.Equal(0, rig.Queue.Count);
@@ -223,7 +223,7 @@ public sealed class IntakeTests : OwnDatabase
         Assert.Equal(AcceptResult.Accepted, await AcceptAsync(rig, ids[17]));
         await Eventually.HoldsAsync(() => rig.Queue.Count == 40, "all are queued once");
         Assert.Equal(ids, TakeAll(rig).Order());
-        Assert.Null(rig.Part<StoredBacklog>().UncertainUntil());
+        Assert.False(rig.Epoch.IsSpoiled);
     }
 
     [PostgresFact]
@@ -244,7 +244,7 @@ public sealed class IntakeTests : OwnDatabase
                 await Eventually.HoldsAsync(
                     async () => await AcceptAsync(rig, Guid.NewGuid()) == AcceptResult.Accepted, "it is accepted");
             // All came while the INSERT that hangs was still waited for.
-            Assert.Null(rig.Part<StoredBacklog>().UncertainUntil());
+            Assert.False(rig.Epoch.IsSpoiled);
             Assert.Equal(AcceptResult.Unavailable, await stuck.WaitAsync(TimeSpan.FromSeconds(20)));
         });
     }

@@ -72,7 +72,7 @@ public sealed class RestoredVerbTests : OwnDatabase
     {
         var adopter = await Database.OpenEpochAsync();
         var adopted = new List<StoredPayment>();
-        foreach (var orphaned in await Adoptions.OrphanedAsync())
+        foreach (var orphaned in await Adoptions.OrphanedAsync(""))
             adopted.AddRange(await Adoptions.AdoptAsync(
                 new AdoptArgs(orphaned.Epoch, adopter, orphaned.LowWaterMark, 100)));
         Assert.Equal(expected.Order(), adopted.Select(row => row.CorrelationId).Order());

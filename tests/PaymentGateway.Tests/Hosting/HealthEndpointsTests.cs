@@ -11,7 +11,7 @@ public sealed class HealthEndpointsTests : OwnRig
         var gateway = await Rig.StartGatewayAsync("Leasing:LeaseDuration=5m", "Leasing:RenewInterval=1m");
         Assert.Equal(HttpStatusCode.OK, await gateway.ReadyAsync());
 
-        gateway.Part<Lease>().Lose(gateway.Part<Lease>().Epoch);
+        gateway.Epoch.End();
 
         using var ready = await gateway.AskAsync("readyz");
         Assert.Equal("503 application/problem+json", Says(ready));

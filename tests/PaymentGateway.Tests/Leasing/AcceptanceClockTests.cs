@@ -5,7 +5,7 @@ public sealed class AcceptanceClockTests
     private readonly WatchedClock _wall = new();
     private readonly AcceptanceClock _acceptances;
 
-    public AcceptanceClockTests() => _acceptances = new AcceptanceClock(_wall);
+    public AcceptanceClockTests() => _acceptances = new AcceptanceClock(_wall, DateTime.UnixEpoch);
 
     [Fact]
     public void The_times_of_a_batch_begin_now_and_are_one_microsecond_apart()

@@ -12,8 +12,8 @@ public sealed class BacklogSweepTests : OwnRig
             "Settling:InDoubtHorizon=300s");
         for (var i = 0; i < 100; i++)
             await gateway.PayAsync();
-        Assert.True(gateway.Part<StoredBacklog>().HasOverflow);
-        Assert.True(gateway.Part<UnsettledPayments>().Count < 20);
+        Assert.True(gateway.Epoch.Backlog.HasOverflow);
+        Assert.True(gateway.Epoch.Unsettled.Count < 20);
 
         await Rig.Default.ClearFaultsAsync();
 
@@ -25,6 +25,6 @@ public sealed class BacklogSweepTests : OwnRig
                 FROM payments JOIN settlements USING (accepted_at, correlation_id)
             ) AS pairs WHERE overtook
             """));
-        Assert.False(gateway.Part<StoredBacklog>().HasOverflow);
+        Assert.False(gateway.Epoch.Backlog.HasOverflow);
     }
 }

@@ -50,7 +50,7 @@ public sealed class LeaseKeeperTests : OwnRig
     // Longer than a lease, which is 3 s.
     private async Task IsHeldForAsync(Lease lease, TimeSpan time)
     {
-        var epoch = lease.Epoch;
+        var epoch = lease.Current.Number;
         using var next = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
         for (var passed = Stopwatch.StartNew(); passed.Elapsed < time; await next.WaitForNextTickAsync())
         {
@@ -58,7 +58,7 @@ public sealed class LeaseKeeperTests : OwnRig
                 Assert.Fail($"the lease was lost after {passed.Elapsed}; PostgreSQL:\n{await ActivityAsync()}");
         }
 
-        Assert.Equal(epoch, lease.Epoch);
+        Assert.Equal(epoch, lease.Current.Number);
     }
 
     private Task<string> ActivityAsync() => Rig.Database.ScalarAsync<string>("""

@@ -2,32 +2,32 @@ namespace PaymentGateway.Tests.Leasing;
 
 public sealed class LeaseTests
 {
-    private static readonly LeasingOptions Options = new(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1));
-
     private readonly WatchedClock _clock = new();
     private readonly Lease _lease;
 
-    public LeaseTests() => _lease = new Lease(_clock, Options);
+    public LeaseTests() => _lease = new Lease(
+        new LeasingOptions(TimeSpan.FromSeconds(3), TimeSpan.FromSeconds(1)), Batches.Intake, new DoubtNotes(_clock),
+        _clock);
 
     [Fact]
     public void The_lease_ends_here_before_it_ends_in_the_database()
     {
         var askedAt = _clock.GetTimestamp();
         _clock.Advance(TimeSpan.FromSeconds(1));
-        _lease.Confirm(7, askedAt);
+        Begin(7, askedAt);
 
         _clock.Advance(TimeSpan.FromSeconds(1.69));
         Assert.True(_lease.IsHeld);
         _clock.Advance(TimeSpan.FromSeconds(0.01));
 
         Assert.False(_lease.IsHeld);
-        Assert.Equal(7, _lease.Epoch);
+        Assert.Equal(7, _lease.Current.Number);
     }
 
     [Fact]
     public void The_wall_clock_neither_ends_nor_prolongs_the_lease()
     {
-        _lease.Confirm(7, _clock.GetTimestamp());
+        Begin(7);
 
         _clock.WallShift = TimeSpan.FromDays(365);
         Assert.True(_lease.IsHeld);
@@ -38,59 +38,75 @@ public sealed class LeaseTests
     }
 
     [Fact]
-    public void A_lost_epoch_owns_no_payment_ever_again()
+    public void A_payment_of_an_ended_epoch_is_never_charged_again_unless_the_next_epoch_takes_it_over()
     {
-        _lease.Confirm(7, _clock.GetTimestamp());
+        var epoch = Begin(7);
         var payment = new Payment(Guid.NewGuid(), 1, Batches.Noon, 7);
-        Assert.True(_lease.Owns(payment));
+        Assert.True(_lease.MayCharge(payment));
 
-        _lease.Lose(7);
+        epoch.End();
 
         Assert.False(_lease.IsHeld);
-        Assert.False(_lease.Owns(payment));
-        _lease.Confirm(8, _clock.GetTimestamp());
+        Assert.False(_lease.MayCharge(payment));
+        Begin(8);
         Assert.True(_lease.IsHeld);
-        Assert.False(_lease.Owns(payment));
+        Assert.False(_lease.MayCharge(payment));
 
-        _lease.Lose(7);
+        payment.Inherit(8);
 
-        Assert.Equal(8, _lease.Epoch);
+        Assert.True(_lease.MayCharge(payment));
+    }
+
+    [Fact]
+    public void The_next_epoch_ends_the_one_before_and_gives_later_times()
+    {
+        var first = Begin(7);
+        var last = first.Acceptances.Begin(1_000_000).To;
+
+        var second = Begin(8);
+
+        Assert.True(first.HasEnded);
+        Assert.Same(first, Assert.Single(_lease.Former).Value);
+        Assert.True(second.Acceptances.Begin(1).From > last);
+        _lease.Forget(7);
+        Assert.Empty(_lease.Former);
     }
 
     [Fact]
     public void Payments_may_use_fallback_only_once_the_database_has_the_mark_of_their_epoch()
     {
-        _lease.Confirm(7, _clock.GetTimestamp());
-        var payment = new Payment(Guid.NewGuid(), 1, Batches.Noon, 7);
-        Assert.False(_lease.Wanted.Contains(Known.Fallback));
+        var epoch = Begin(7);
+        Assert.True(epoch.MayUse(Known.Default));
+        Assert.False(epoch.Wanted.Contains(Known.Fallback));
 
-        Assert.False(_lease.MayUse(Known.Fallback, payment));
-        Assert.True(_lease.Wanted.Contains(Known.Fallback));
-        Assert.False(_lease.MayUse(Known.Fallback, payment));
-        _lease.Stored(7, ProcessorSet.Of(Known.Fallback));
-        Assert.True(_lease.MayUse(Known.Fallback, payment));
+        Assert.False(epoch.MayUse(Known.Fallback));
+        Assert.True(epoch.Wanted.Contains(Known.Fallback));
+        Assert.False(epoch.MayUse(Known.Fallback));
+        epoch.NoteStored(ProcessorSet.Of(Known.Fallback));
+        Assert.True(epoch.MayUse(Known.Fallback));
 
         // The next epoch has said nothing yet.
-        _lease.Lose(7);
-        _lease.Confirm(8, _clock.GetTimestamp());
-        Assert.False(_lease.Wanted.Contains(Known.Fallback));
-        Assert.False(_lease.MayUse(Known.Fallback, new Payment(Guid.NewGuid(), 1, Batches.Noon, 8)));
+        var next = Begin(8);
+        Assert.False(next.Wanted.Contains(Known.Fallback));
+        Assert.False(next.MayUse(Known.Fallback));
     }
 
     [Fact]
     public async Task Setting_the_event_wakes_the_keeper_also_when_it_was_set_earlier()
     {
-        var lease = new Lease(_clock, Options);
-        var waiting = lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
+        var waiting = _lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
         Assert.False(waiting.IsCompleted);
 
-        lease.CheckSoon.Set();
+        _lease.CheckSoon.Set();
         await waiting.WaitAsync(TimeSpan.FromSeconds(20));
 
-        lease.CheckSoon.Set();
-        lease.CheckSoon.Set();
-        waiting = lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
+        _lease.CheckSoon.Set();
+        _lease.CheckSoon.Set();
+        waiting = _lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None);
         await waiting.WaitAsync(TimeSpan.FromSeconds(20));
-        Assert.False(lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None).IsCompleted);
+        Assert.False(_lease.CheckSoon.WaitAsync(TimeSpan.FromHours(1), CancellationToken.None).IsCompleted);
     }
+
+    private Epoch Begin(int number, long? askedAt = null) =>
+        _lease.Begin(number, LedgerState.Unknown, Known.AtDefault, askedAt ?? _clock.GetTimestamp());
 }

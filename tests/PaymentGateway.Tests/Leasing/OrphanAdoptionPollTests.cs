@@ -27,11 +27,11 @@ public sealed class OrphanAdoptionPollTests : OneInstance
     {
         var seenAt = Clock.GetTimestamp();
         await using (await Database.HoldAsync(PaymentsOf((await LeaveAsync(count: 1)).Owner)))
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
         Assert.Equal(0, Stages.Open.Count);
         Clock.Advance(TimeSpan.FromMinutes(1));
 
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
 
         var adopted = Assert.Single(Stages.Open.Snapshot());
         Assert.Equal(seenAt + Clock.TicksOf(LeaseDuration), adopted.DoubtSince);
@@ -44,11 +44,11 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         // Settled, and so never adopted: the released ones are there from the first look on.
         await Database.ExecuteAsync(
             $"UPDATE payments SET owner_epoch = 0, may_be_at = 0 WHERE correlation_id <> '{left[0]}'");
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
         Clock.Advance(TimeSpan.FromMinutes(1));
         await Database.Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, left));
 
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
 
         var adopted = Assert.Single(Stages.Open.Snapshot());
         Assert.Equal(Clock.GetTimestamp() + Clock.TicksOf(LeaseDuration), adopted.DoubtSince);
@@ -58,12 +58,12 @@ public sealed class OrphanAdoptionPollTests : OneInstance
     public async Task Without_the_lease_nothing_is_adopted_and_with_it_all_orphans_are()
     {
         await LeaveAsync(count: 3);
-        Stages.Lease.Renewed(Clock.GetTimestamp() - Clock.TicksOf(LeaseDuration));
+        Stages.Lease.NoteRenewed(Stages.Epoch, Clock.GetTimestamp() - Clock.TicksOf(LeaseDuration));
 
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
         Assert.Equal(0, Stages.Open.Count);
-        Stages.Lease.Renewed(Clock.GetTimestamp());
-        await Adoption.AdoptAllAsync();
+        Stages.Lease.NoteRenewed(Stages.Epoch, Clock.GetTimestamp());
+        await Adoption.AdoptAllAsync([]);
 
         Assert.Equal(3, Stages.Open.Count);
     }
@@ -73,11 +73,11 @@ public sealed class OrphanAdoptionPollTests : OneInstance
     {
         var (owner, left) = await LeaveAsync(PageMax + 1);
 
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
         Assert.Equal(PageMax, Stages.Open.Count);
         Assert.True(await IsAskedForAsync());
         Assert.False(await IsAdoptedAsync(owner));
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
 
         Assert.Equal(left, Queued());
         Assert.False(await IsAskedForAsync());
@@ -93,8 +93,8 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         var adoption = small.Part<OrphanAdoption>();
         var (owner, _) = await LeaveAsync(count: 5);
 
-        await adoption.AdoptAllAsync();
-        await adoption.AdoptAllAsync();
+        await adoption.AdoptAllAsync([]);
+        await adoption.AdoptAllAsync([]);
         Assert.Equal(4, small.Open.Count);
         Assert.False(await IsAdoptedAsync(owner));
         while (small.Queue.TryTake(out _))
@@ -102,7 +102,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
             // Capacity for the rest.
         }
 
-        await adoption.AdoptAllAsync();
+        await adoption.AdoptAllAsync([]);
 
         Assert.Equal(5, small.Open.Count);
         Assert.True(await IsAdoptedAsync(owner));
@@ -111,8 +111,6 @@ public sealed class OrphanAdoptionPollTests : OneInstance
     [PostgresFact]
     public async Task Payments_in_doubt_at_fallback_leave_capacity_for_those_that_default_alone_can_settle()
     {
-        // Not held, so that they wait without asking anybody.
-        Stages.Lease.Renewed(Clock.GetTimestamp() - Clock.TicksOf(LeaseDuration));
         for (var doubt = 0; doubt < DoubtsMax; doubt++)
         {
             var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _mine);
@@ -120,11 +118,10 @@ public sealed class OrphanAdoptionPollTests : OneInstance
             Stages.Doubts.Add(payment);
         }
 
-        Stages.HoldLease(_mine);
         await LeaveAsync(count: 3, usedFallback: true);
         var (_, atDefault) = await LeaveAsync(count: 3);
 
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
 
         Assert.Equal(DoubtsMax, Stages.Doubts.Count);
         Assert.Equal(atDefault, Queued());
@@ -137,14 +134,14 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         var (_, free) = await LeaveAsync(count: 3);
 
         await using (await Database.HoldAsync(PaymentsOf(held)))
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
 
         Assert.Equal(free, Queued());
-        Assert.Equal(_mine, Stages.Lease.Epoch);
+        Assert.Equal(_mine, Stages.Epoch.Number);
         Assert.Contains(
             Stages.LogOf<OrphanAdoption>(),
             line => line.StartsWith($"Payments of epoch {held} could not be adopted", StringComparison.Ordinal));
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
         Assert.Equal(4, Stages.Open.Count);
     }
 
@@ -155,39 +152,37 @@ public sealed class OrphanAdoptionPollTests : OneInstance
 
         await BreakAdoptionAsync(() => Stages.HoldLease(next));
 
-        Assert.Equal(next, Stages.Lease.Epoch);
+        Assert.Equal((next, false), (Stages.Epoch.Number, Stages.Epoch.IsSpoiled));
     }
 
     // Perhaps it was committed: then the payments are this epoch's, and nobody here knows them.
     [PostgresFact]
-    public async Task An_adoption_without_an_answer_costs_the_epoch_and_keeps_the_low_water_mark_until_its_end()
+    public async Task An_adoption_without_an_answer_spoils_the_epoch_and_keeps_the_low_water_mark_until_its_end()
     {
-        var mark = Stages.Part<LowWaterMark>();
-        Assert.Null(mark.AdoptingFrom);
+        var epoch = Stages.Epoch;
+        epoch.Acceptances.Begin(1);
 
-        await BreakAdoptionAsync(() => Assert.Equal(Batches.Earliest, mark.AdoptingFrom));
+        await BreakAdoptionAsync(() => Assert.Equal(Batches.Earliest, epoch.ReadLowWaterMark()));
 
         Assert.Equal((0, 0), (Stages.Open.Count, Stages.Queue.Count));
-        Assert.True(await Database.LeaseAsync<bool>(_mine, "closed_at IS NOT NULL"));
-        Assert.Equal(0, Stages.Lease.Epoch);
-        Assert.Null(mark.AdoptingFrom);
+        Assert.True(epoch.IsSpoiled);
+        Assert.NotEqual(Batches.Earliest, epoch.ReadLowWaterMark());
     }
 
     // The statement is committed, and .NET has no such date.
     [PostgresFact]
-    public async Task An_adoption_whose_answer_cannot_be_read_costs_the_epoch()
+    public async Task An_adoption_whose_answer_cannot_be_read_spoils_the_epoch()
     {
         var (_, left) = await LeaveAsync(count: 3);
         await Database.ExecuteAsync(
             $"UPDATE payments SET accepted_at = '20000-01-01Z' WHERE correlation_id = '{left[0]}'");
 
-        var failed = await Record.ExceptionAsync(Adoption.AdoptAllAsync);
+        var failed = await Record.ExceptionAsync(() => Adoption.AdoptAllAsync([]));
 
         Assert.IsNotAssignableFrom<NpgsqlException>(failed);
         Assert.Equal(3, await Database.ScalarAsync<long>($"SELECT count(*) FROM payments WHERE owner_epoch = {_mine}"));
         Assert.Equal(0, Stages.Open.Count);
-        Assert.Equal(0, Stages.Lease.Epoch);
-        Assert.True(await Database.LeaseAsync<bool>(_mine, "closed_at IS NOT NULL"));
+        Assert.True(Stages.Epoch.IsSpoiled);
     }
 
     // Two slow statements before it would take longer than its limit, and the epoch would be lost as above.
@@ -237,7 +232,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         var adopted = new List<int>();
         while (!await IsAdoptedAsync(owner))
         {
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
             adopted.Add(Stages.Open.Count);
         }
 
@@ -254,7 +249,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         await Database.Leases.CloseAsync(owner);
 
         while (!await IsAdoptedAsync(owner))
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
 
         Assert.Equal(3, Stages.Open.Count);
     }
@@ -268,15 +263,15 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         await Database.StoreAsync(owner, 1, Batches.Noon.AddSeconds(1));
         await Database.SettleAsync(owner, RowsMax, Batches.Noon.AddSeconds(2));
         await Database.Leases.CloseAsync(owner);
-        await Adoption.AdoptAllAsync();
+        await Adoption.AdoptAllAsync([]);
 
         await using (await Database.HoldAsync($"SELECT FROM leases WHERE epoch = {owner} FOR UPDATE"))
             for (var turn = 0; turn < 4; turn++)
-                await Adoption.AdoptAllAsync();
+                await Adoption.AdoptAllAsync([]);
 
         Assert.Equal((0, false), (Stages.Open.Count, await IsAdoptedAsync(owner)));
         while (!await IsAdoptedAsync(owner))
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
         Assert.Equal(1, Stages.Open.Count);
     }
 
@@ -292,14 +287,79 @@ public sealed class OrphanAdoptionPollTests : OneInstance
             """))
         {
             await Database.Leases.CloseAsync(owner);
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
             await late.ExecuteAsync("COMMIT");
         }
 
         while (!await IsAdoptedAsync(owner))
-            await Adoption.AdoptAllAsync();
+            await Adoption.AdoptAllAsync([]);
 
         Assert.Equal(1, Stages.Open.Count);
+    }
+
+    // It knows where their payments may be, and another instance does not.
+    [PostgresFact]
+    public async Task A_former_epoch_of_an_instance_that_runs_is_left_to_it()
+    {
+        var lease = new OpenLeaseArgs("another", TimeSpan.FromMinutes(5), Stages.Processors);
+        var former = await Database.Leases.OpenAsync(lease);
+        var next = await Database.Leases.OpenAsync(lease);
+        await Database.Leases.CloseAsync(former);
+
+        Assert.DoesNotContain(await Database.Adoptions.OrphanedAsync("this"), one => one.Epoch == former);
+        Assert.Contains(await Database.Adoptions.OrphanedAsync("another"), one => one.Epoch == former);
+        await Database.Leases.CloseAsync(next);
+        Assert.Contains(await Database.Adoptions.OrphanedAsync("this"), one => one.Epoch == former);
+    }
+
+    [PostgresFact]
+    public async Task The_next_epoch_takes_over_what_this_process_knows_as_it_is_and_the_rest_as_a_strangers()
+    {
+        const long since = 123;
+        var former = Stages.Epoch;
+        var stored = await Database.StoreAsync(_mine, 5);
+        var known = stored.Ids.Select((id, at) => new Payment(id, 1990, stored.AcceptedAts[at], _mine)).ToList();
+        var (waiting, inDoubt, settled) = (known[0], known[1], known[4]);
+        inDoubt.Adopt(Known.AtDefault, since);
+        inDoubt.Doubt();
+        settled.Charge(Known.Default, Batches.Noon);
+        settled.Answer(Known.Default, ChargeResult.Settled, now: 0);
+        foreach (var payment in new[] { waiting, inDoubt, settled })
+            former.Unsettled.Add(payment);
+        // The third one waits in the table, and of the fourth one this process knows nothing.
+        former.Backlog.Add(new AcceptanceBatch(1, stored.AcceptedAts[2], stored.AcceptedAts[2]));
+        var next = await Database.OpenEpochAsync();
+        Stages.HoldLease(next);
+        await Database.Leases.CloseAsync(_mine);
+
+        await Adoption.AdoptAllAsync([_mine]);
+
+        var taken = stored.Ids.Select(id => Stages.Open.Snapshot().Single(payment => payment.Id == id)).ToList();
+        Assert.Same(waiting, taken[0]);
+        Assert.Same(inDoubt, taken[1]);
+        Assert.Equal((PaymentPhase.InDoubt, since), (inDoubt.Phase, inDoubt.DoubtSince));
+        Assert.Equal(
+            [default, Known.AtDefault, default, Known.AtDefault, Known.AtDefault],
+            taken.ConvertAll(payment => payment.MayBeAt));
+        Assert.All(taken, payment => Assert.Equal(next, payment.Epoch));
+        Assert.Equal(1, Stages.Doubts.Count);
+    }
+
+    [PostgresFact]
+    public async Task While_a_charge_of_a_former_epoch_is_in_flight_nothing_of_it_is_taken_over()
+    {
+        var former = Stages.Epoch;
+        former.Enter();
+        await Database.StoreAsync(_mine, 3);
+        Stages.HoldLease(await Database.OpenEpochAsync());
+        await Database.Leases.CloseAsync(_mine);
+
+        await Adoption.AdoptAllAsync([_mine]);
+        Assert.Equal(0, Stages.Open.Count);
+        former.Leave();
+        await Adoption.AdoptAllAsync([_mine]);
+
+        Assert.Equal(3, Stages.Open.Count);
     }
 
     [PostgresFact]
@@ -327,7 +387,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         await LeaveAsync(count: 3);
         // Who moves payments waits for this before it has set a limit to its wait; who reads them does not.
         await using var held = await Database.HoldAsync("LOCK TABLE payments IN SHARE MODE");
-        var adopting = Adoption.AdoptAllAsync();
+        var adopting = Adoption.AdoptAllAsync([]);
         await Database.WaitsForLockAsync("it waits for the table");
         meanwhile();
         await Database.ExecuteAsync(

@@ -103,7 +103,7 @@ public sealed class PreparedInsertTests(OwnServerDatabase database) : IClassFixt
         {
             try
             {
-                await stages.Part<OrphanAdoption>().AdoptAllAsync();
+                await stages.Part<OrphanAdoption>().AdoptAllAsync([]);
                 return;
             }
             catch (NpgsqlException) when (turn < 10)

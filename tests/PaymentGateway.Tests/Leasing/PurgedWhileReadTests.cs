@@ -2,98 +2,52 @@ using PaymentGateway.Accepting;
 
 namespace PaymentGateway.Tests.Leasing;
 
-/// <summary>An answer of the database from before a purge that is read after this instance has noticed it.</summary>
+/// <summary>A purge ends the epoch, and what was accepted after it belongs to the next one.</summary>
 public sealed class PurgedWhileReadTests : OwnDatabase
 {
-    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("relay");
-    private readonly TaskCompletionSource _release = new();
-    private Relay _relay = null!;
     private Stages _stages = null!;
-    private LedgerWatch _watch = null!;
-
-    private StoredBacklog Backlog => _stages.Part<StoredBacklog>();
 
     public override async Task InitializeAsync()
     {
         await base.InitializeAsync();
-
-        _relay = Relay.ToPostgres(_directory.FullName, () => Database.Server.Directory);
-        _stages = Stages.Build(
-            $"{Database.ConnectionString};Host={_directory.FullName}", TimeProvider.System, urls: null);
-        _stages.HoldLease(await Database.OpenEpochAsync());
-        // Past the relay, which holds answers back.
-        _watch = new LedgerWatch(
-            Database.LedgerState, Database.Payments, _stages.Lease, _stages.Open, NullLogger<LedgerWatch>.Instance);
-        await CheckAsync();
+        _stages = Stages.Build(Database.ConnectionString, TimeProvider.System, urls: null);
+        await _stages.StartAsync<LeaseKeeper>();
     }
 
     public override async Task DisposeAsync()
     {
         await _stages.DisposeAsync();
-        await _relay.DisposeAsync();
-        _directory.Delete(recursive: true);
         await base.DisposeAsync();
     }
 
-    [PostgresFact]
-    public async Task A_page_of_the_backlog_read_before_a_purge_is_dropped()
+    [PostgresTheory]
+    [InlineData(false)]
+    [InlineData(true)]   // As a crash of the server leaves its unlogged tables.
+    public async Task What_was_accepted_before_leaves_the_memory_and_what_came_after_is_taken_over(bool isCrash)
     {
-        var times = _stages.Part<AcceptanceClock>().Begin(3);
-        await Database.StoreAsync(_stages.Lease.Epoch, 3, times.From);
-        // Its connection is made before its answers are held back.
-        Assert.Empty(await _stages.Part<PaymentStore>().FindAsync([Guid.NewGuid()]));
-
-        _relay.Set(new RelayFault(HoldAnswersUntil: _release.Task));
-        await _stages.StartAsync<BacklogSweep>();
-        Backlog.Add(times);
-        await Eventually.HoldsAsync(() => _relay.Held > 0, "an answer is held back");
-        await PurgeAsync();
-        _release.SetResult();
-
-        await Eventually.HoldsAsync(() => !Backlog.HasOverflow, "the backlog is read");
-        Assert.Equal((0, 0), (_stages.Queue.Count, _stages.Open.Count));
-    }
-
-    [PostgresFact]
-    public async Task A_batch_accepted_during_a_purge_is_read_again_from_the_table()
-    {
-        var writer = _stages.Part<IntakeWriter>();
-        await writer.StoreAsync([new PendingAcceptance(new Payment(Guid.NewGuid(), 1990))]);
+        var before = _stages.Epoch;
+        await AcceptAsync();
         Assert.Equal((1, 1), (_stages.Queue.Count, _stages.Open.Count));
 
-        _relay.Set(new RelayFault(HoldAnswersUntil: _release.Task));
-        var stored = new PendingAcceptance(new Payment(Guid.NewGuid(), 1990));
-        var storing = writer.StoreAsync([stored]);
-        await Eventually.HoldsAsync(() => _relay.Held > 0, "an answer is held back");
-        await PurgeAsync();
-        _release.SetResult();
-        await storing;
+        await (isCrash
+            ? Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact")
+            : Database.PurgeAsync());
+        var after = await AcceptAsync();
+        await _stages.Lease.NextCheckAsync(CancellationToken.None);
 
-        Assert.Equal(AcceptResult.Accepted, await stored.Task);
-        Assert.Equal((1, 1), (_stages.Queue.Count, _stages.Open.Count));
-        Assert.True(Assert.Single(_stages.Open.Snapshot()).Purged);
-        Assert.True(Backlog.HasOverflow);
+        await Eventually.HoldsAsync(
+            () => _stages.Epoch != before && _stages.Open.Snapshot() is [var one] && one.Id == after.Id,
+            "the other one is in memory");
+        await Eventually.HoldsAsync(() => _stages.Queue.Count > 0, "it waits for a charge");
+        Assert.All(_stages.Open.Snapshot(), one => Assert.False(one.InDoubt));
+        await Eventually.HoldsAsync(() => _stages.Lease.Former.Count == 0, "nothing of the former epoch is left");
     }
 
-    [PostgresFact]
-    public async Task Payments_lost_in_a_crash_are_not_stored_again_after_a_purge()
+    private async Task<Payment> AcceptAsync()
     {
-        var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, _stages.Lease.Epoch);
-        _stages.Open.Add(payment);
-        await Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
-        await Database.LedgerState.MarkResetAsync();
-
-        await PurgeAsync();
-
-        Assert.Equal(0, await Database.ScalarAsync<long>("SELECT count(*) FROM payments"));
-        Assert.True(payment.Purged);
+        var acceptance = new PendingAcceptance(new Payment(Guid.NewGuid(), 1990));
+        await _stages.Part<IntakeWriter>().StoreAsync([acceptance]);
+        Assert.Equal(AcceptResult.Accepted, await acceptance.Task);
+        return acceptance.Payment;
     }
-
-    private async Task PurgeAsync()
-    {
-        await Database.PurgeAsync();
-        await CheckAsync();
-    }
-
-    private async Task CheckAsync() => await _watch.CheckAsync(await Database.LedgerState.StateAsync());
 }

@@ -6,20 +6,19 @@ public sealed class StoredBacklogTests
     private readonly AcceptanceClock _acceptances;
     private readonly StoredBacklog _backlog;
 
-    public StoredBacklogTests() => (_acceptances, _backlog) = (new AcceptanceClock(_clock), new StoredBacklog(_clock));
+    public StoredBacklogTests() =>
+        (_acceptances, _backlog) = (new AcceptanceClock(_clock, DateTime.UnixEpoch), new StoredBacklog(_clock));
 
-    // Batches 1 to 3 begin one after another: o is overflow, u uncertain, c certain up to its end.
+    // Batches 1 to 3 begin one after another: o is overflow, b is broken.
     [Theory]
     [InlineData("", "", null)]
     [InlineData("o1", "1", 1)]
     [InlineData("o1 o2", "1-2", 1)]
     [InlineData("o1 o3", "1 3", 1)] // The second is in memory: it is never inside a range.
     [InlineData("o2 o1", "2 1", 1)]
-    [InlineData("u1", "", 1)]
-    [InlineData("u1 o2", "2", 1)]
-    [InlineData("u1 c1", "1", 1)]
-    [InlineData("u1 u2 c1", "1", 1)] // The second became uncertain after the check had begun.
-    public void Overflow_is_read_in_ranges_and_what_is_uncertain_only_once_it_is_certain(
+    [InlineData("b1", "", 1)]
+    [InlineData("b1 o2", "2", 1)]
+    public void Overflow_is_read_in_ranges_and_what_broke_is_left_to_the_next_epoch(
         string events, string expected, int? oldest)
     {
         var batches = new[] { _acceptances.Begin(10), _acceptances.Begin(10), _acceptances.Begin(10) };
@@ -28,10 +27,8 @@ public sealed class StoredBacklogTests
             var batch = batches[one[1] - '1'];
             if (one[0] == 'o')
                 _backlog.Add(batch);
-            else if (one[0] == 'u')
-                _backlog.Add(batch, isUncertain: true);
             else
-                _backlog.MakeCertain(batch.To);
+                _backlog.AddBroken(batch);
         }
 
         Assert.Equal(oldest is { } number ? batches[number - 1].From : (DateTime?)null, _backlog.Oldest());
@@ -42,25 +39,10 @@ public sealed class StoredBacklogTests
             var from = Array.FindIndex(batches, batch => batch.From == range.From) + 1;
             var to = Array.FindIndex(batches, batch => batch.To == range.To) + 1;
             read.Add(from == to ? $"{from}" : $"{from}-{to}");
-            _backlog.Advance(range, range.To);
+            _backlog.Advance(range.To);
         }
 
         Assert.Equal(expected, string.Join(' ', read));
-    }
-
-    [Fact]
-    public void Uncertain_batches_that_end_in_another_order_are_all_checked()
-    {
-        var (first, second) = (_acceptances.Begin(10), _acceptances.Begin(10));
-        _backlog.Add(second, isUncertain: true);
-        _backlog.Add(first, isUncertain: true);
-
-        Assert.Equal(second.To, _backlog.UncertainUntil());
-        _backlog.MakeCertain(first.To);
-        Assert.Equal(second.To, _backlog.UncertainUntil());
-        _backlog.MakeCertain(second.To);
-
-        Assert.Null(_backlog.UncertainUntil());
     }
 
     [Fact]
@@ -69,11 +51,11 @@ public sealed class StoredBacklogTests
         var batch = _acceptances.Begin(10);
         _backlog.Add(batch);
 
-        _backlog.Advance(_backlog.Next()!, batch.At(3));
+        _backlog.Advance(batch.At(3));
 
         Assert.Equal((batch.At(4), batch.To), Bounds(_backlog.Next()));
         Assert.Equal(batch.At(4), _backlog.Oldest());
-        _backlog.Advance(_backlog.Next()!, batch.To);
+        _backlog.Advance(batch.To);
         Assert.Null(_backlog.Next());
         Assert.False(_backlog.HasOverflow);
     }
@@ -87,28 +69,12 @@ public sealed class StoredBacklogTests
         var range = _backlog.Next()!;
 
         _backlog.Add(second);
-        _backlog.Advance(range, range.To);
+        _backlog.Advance(range.To);
 
         var rest = _backlog.Next()!;
         Assert.True(rest.From <= second.From);
         Assert.True(rest.From > first.To);
         Assert.Equal(second.To, rest.To);
-    }
-
-    [Fact]
-    public void A_page_that_was_read_of_a_lost_epoch_changes_nothing()
-    {
-        var old = _acceptances.Begin(10);
-        _backlog.Add(old);
-        var range = _backlog.Next()!;
-        _backlog.Clear();
-        _clock.Advance(TimeSpan.FromSeconds(1));
-        var batch = _acceptances.Begin(10);
-        _backlog.Add(batch);
-
-        _backlog.Advance(range, range.To);
-
-        Assert.Equal((batch.From, batch.To), Bounds(_backlog.Next()));
     }
 
     private static (DateTime From, DateTime To) Bounds(StoredRange? range) => (range!.From, range.To);

@@ -60,7 +60,7 @@ public sealed class ProcessorConnectionTests : OneLane
     [Theory]
     [InlineData("expired")]
     [InlineData("lost to another epoch")]
-    [InlineData("purged")]
+    [InlineData("ended")]
     public async Task A_payment_that_is_not_ours_any_more_when_the_connection_is_made_is_not_sent(string reason)
     {
         await using var front = await ProcessorFront.FullAsync(Simulator.BaseAddress);
@@ -68,10 +68,12 @@ public sealed class ProcessorConnectionTests : OneLane
         var charging = lanes.Default.Client.ChargeAsync(_payment).AsTask();
         await Eventually.HoldsAsync(() => front.HasClient(TcpState.SynSent), "the connection is being made");
 
-        if (reason == "purged")
-            _payment.Purge();
+        if (reason == "ended")
+            lanes.Lease.Current.End();
+        else if (reason == "expired")
+            lanes.Lease.Current.Hold(0);
         else
-            lanes.Lease.Confirm(reason == "expired" ? _payment.Epoch : _payment.Epoch + 1, Held(reason != "expired"));
+            lanes.HoldLease(_payment.Epoch + 1);
         front.Open();
 
         Assert.Equal(ChargeResult.Refused, (await charging.WaitAsync(Soon)).Result);

@@ -2,20 +2,23 @@ namespace PaymentGateway.Tests.Queueing;
 
 public sealed class DoubtQueueTests
 {
-    private readonly DoubtQueue _doubts = new(TimeProvider.System);
+    private readonly DoubtNotes _notes = new(TimeProvider.System);
+    private readonly DoubtQueue _doubts;
     private readonly Payment _payment = new(Guid.NewGuid(), 1990, Batches.Noon, 1);
+
+    public DoubtQueueTests() => _doubts = new DoubtQueue(_notes);
 
     [Fact]
     public void A_doubt_is_published_as_it_is_now_and_once()
     {
         _doubts.Add(_payment);
-        Assert.True(Assert.Single(_doubts.TakeChanges()).Value);
+        Assert.True(Assert.Single(_notes.TakeChanges()).Value);
 
-        _doubts.Begin(_payment);
-        _doubts.End(_payment);
+        _notes.Begin(_payment);
+        _notes.End(_payment);
 
-        Assert.False(Assert.Single(_doubts.TakeChanges()).Value);
-        Assert.Empty(_doubts.TakeChanges());
+        Assert.False(Assert.Single(_notes.TakeChanges()).Value);
+        Assert.Empty(_notes.TakeChanges());
     }
 
     // A silent processor would use up the permits of the others otherwise.
@@ -39,8 +42,8 @@ public sealed class DoubtQueueTests
     public void A_doubt_that_a_settlement_ended_before_it_was_published_never_is()
     {
         _doubts.Add(_payment);
-        _doubts.Forget(_payment);
+        _notes.Forget(_payment);
 
-        Assert.Empty(_doubts.TakeChanges());
+        Assert.Empty(_notes.TakeChanges());
     }
 }

@@ -42,7 +42,7 @@ public sealed class SettlementWriterTests : OneInstance
         var (paid, other) = (await StoreAsync(), await StoreAsync());
         await Stages.StartAsync<SettlementWriter>();
 
-        Add(paid, Known.Fallback);
+        Add(paid, processor: Known.Fallback);
 
         await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal([other], Stages.Open.Snapshot());
@@ -107,43 +107,33 @@ public sealed class SettlementWriterTests : OneInstance
     }
 
     [PostgresFact]
-    public async Task The_outcome_of_a_purged_payment_waits_for_a_check_of_the_keeper_and_enters_no_ledger()
+    public async Task The_outcome_of_a_purged_payment_waits_until_its_epoch_ends_and_enters_no_ledger()
     {
-        var purged = NewPayment(await Database.OpenEpochAsync());
+        var epoch = await HoldLeaseAsync();
+        var purged = NewPayment(epoch.Number);
         await Stages.StartAsync<SettlementWriter>();
 
         Add(purged);
 
         await AsksTheKeeperAsync();
-        Assert.Equal((1, 1), (Stages.Open.Count, Stages.Outcomes.Count));
+        Assert.Equal((1, 1), (epoch.Unsettled.Count, Stages.Outcomes.Count));
+        await HoldLeaseAsync();
+        Assert.False(epoch.IsAtRest);
         await KeeperLooksAsync();
-        Assert.Equal((0, 0L), (Stages.Open.Count, await CountSettledAsync()));
+        Assert.Equal((0, 0L), (epoch.Unsettled.Count, await CountSettledAsync()));
+        Assert.True(epoch.IsAtRest);
         Assert.Empty(Log);
-    }
-
-    [PostgresFact]
-    public async Task The_outcome_of_a_payment_stored_again_after_a_crash_enters_at_the_second_try()
-    {
-        var payment = NewPayment(await Database.OpenEpochAsync());
-        await Stages.StartAsync<SettlementWriter>();
-        Add(payment);
-        await AsksTheKeeperAsync();
-
-        await Database.Payments.StoreAsync(Batches.ToStore([payment.Id], payment.Epoch, payment.AcceptedAt));
-        await KeeperLooksAsync();
-
-        Assert.Equal((0, 1L), (Stages.Open.Count, await CountSettledAsync()));
     }
 
     // As in a store of several servers, which reports a commit before all of them show it.
     [PostgresFact]
     public async Task An_outcome_waits_until_its_committed_payment_is_visible_and_other_outcomes_do_not()
     {
+        var epoch = await HoldLeaseAsync();
         // Accepted before what the retention keeps, and charged after it.
-        var late = new Payment(Guid.NewGuid(), 1990, Batches.Noon.AddDays(-2), await Database.OpenEpochAsync());
+        var late = new Payment(Guid.NewGuid(), 1990, Batches.Noon.AddDays(-2), epoch.Number);
         await Database.ExecuteAsync("UPDATE ledger SET kept_from = '2025-07-14T12:00:00Z'");
         var other = await StoreAsync();
-        await CheckAsync();
         await Stages.StartAsync<SettlementWriter>();
         Add(late);
         Add(other);
@@ -155,11 +145,10 @@ public sealed class SettlementWriterTests : OneInstance
             await Eventually.HoldsAsync(
                 () => Stages.Open.Snapshot() is [var waiting] && waiting == late, "the other one is recorded");
             Assert.Equal((1, 1L), (Stages.Outcomes.Count, await CountSettledAsync()));
-            await CheckAsync();
             await Eventually.HoldsAsync(
                 () =>
                 {
-                    Stages.Lease.Checked();
+                    Stages.Lease.NoteChecked();
                     return Clock.ArmedTimers == 1;
                 },
                 "it waits for the next try");
@@ -192,19 +181,16 @@ public sealed class SettlementWriterTests : OneInstance
     }
 
     [PostgresFact]
-    public async Task The_outcome_of_a_lost_epoch_does_not_wait_for_a_payment_that_a_crash_emptied()
+    public async Task The_outcome_of_an_ended_epoch_does_not_wait_for_a_payment_that_is_gone()
     {
-        var emptied = NewPayment(await Database.OpenEpochAsync());
-        Stages.HoldLease(await Database.OpenEpochAsync());
-        await CheckAsync();
+        var ended = await HoldLeaseAsync();
+        await HoldLeaseAsync();
         await Stages.StartAsync<SettlementWriter>();
-        Add(emptied);
-        await AsksTheKeeperAsync();
 
-        await Database.ExecuteAsync("DELETE FROM ledger_intact");
-        await KeeperLooksAsync();
+        Add(NewPayment(ended.Number), ended);
 
-        Assert.Equal((0, 0L), (Stages.Open.Count, await CountSettledAsync()));
+        await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
+        Assert.Equal((0, 0L), (ended.Unsettled.Count, await CountSettledAsync()));
     }
 
     [PostgresFact]
@@ -247,10 +233,19 @@ public sealed class SettlementWriterTests : OneInstance
         return payment;
     }
 
-    private void Add(Payment payment, Processor? processor = null)
+    private void Add(Payment payment, Epoch? owner = null, Processor? processor = null)
     {
-        Stages.Open.Add(payment);
-        Stages.Outcomes.Add(new Settlement(payment, processor ?? Known.Default, payment.AmountCents, Batches.Noon));
+        owner ??= Stages.Epoch;
+        owner.Enter();
+        owner.Unsettled.Add(payment);
+        Stages.Outcomes.Add(new Settlement(
+            owner, payment, processor ?? Known.Default, payment.AmountCents, Batches.Noon));
+    }
+
+    private async Task<Epoch> HoldLeaseAsync()
+    {
+        Stages.HoldLease(await Database.OpenEpochAsync());
+        return Stages.Epoch;
     }
 
     private Task<long> CountSettledAsync() => Database.ScalarAsync<long>("SELECT count(*) FROM settlements");
@@ -278,22 +273,15 @@ public sealed class SettlementWriterTests : OneInstance
     private Task AsksTheKeeperAsync() =>
         Stages.Lease.CheckSoon.WaitAsync(Timeout.InfiniteTimeSpan, CancellationToken.None).WaitAsync(Limit);
 
-    private async Task CheckAsync() =>
-        await Stages.Part<LedgerWatch>().CheckAsync(await Database.LedgerState.StateAsync());
-
     // As often as it takes: a look that ends before the writer waits for it is none.
-    private async Task KeeperLooksAsync()
-    {
-        await CheckAsync();
-        await Eventually.HoldsAsync(
-            () =>
-            {
-                Stages.Lease.Checked();
-                Clock.Advance(TimeSpan.FromMilliseconds(100));
-                return Stages.Outcomes.Count == 0;
-            },
-            "the keeper's looks let the outcome go on");
-    }
+    private Task KeeperLooksAsync() => Eventually.HoldsAsync(
+        () =>
+        {
+            Stages.Lease.NoteChecked();
+            Clock.Advance(TimeSpan.FromMilliseconds(100));
+            return Stages.Outcomes.Count == 0;
+        },
+        "the keeper's looks let the outcome go on");
 
     private static string Settle(Payment payment) => $"""
         INSERT INTO settlements (correlation_id, accepted_at, processor, amount_cents, requested_at)

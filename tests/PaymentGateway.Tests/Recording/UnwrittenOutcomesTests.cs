@@ -5,6 +5,7 @@ public sealed class UnwrittenOutcomesTests
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
 
+    private readonly Epoch _epoch = Batches.NewEpoch();
     private readonly FakeTimeProvider _clock = new();
     private readonly UnwrittenOutcomes _outcomes;
     private readonly List<Settlement> _batch = [];
@@ -130,7 +131,7 @@ public sealed class UnwrittenOutcomesTests
     {
         var requestedAt = _clock.GetUtcNow().UtcDateTime - age;
         var settlement = new Settlement(
-            new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1), Known.Default, 1990, requestedAt);
+            _epoch, new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1), Known.Default, 1990, requestedAt);
         _outcomes.Add(settlement);
         return settlement;
     }

@@ -10,7 +10,7 @@ public sealed class BrokenLifeTests : OwnRig
         await Rig.Default.SetFailureAsync(true);
         await Rig.Fallback.SetFailureAsync(true);
         var gateway = await Rig.StartGatewayAsync();
-        var (epoch, unsettled) = (gateway.Part<Lease>().Epoch, gateway.Part<UnsettledPayments>());
+        var (epoch, unsettled) = (gateway.Epoch.Number, gateway.Epoch.Unsettled);
         var broken = await gateway.PayAsync();
         await Eventually.HoldsAsync(() => unsettled.Count == 1, "it waits");
         // As if a second stage had it, too, between two probes.
@@ -28,7 +28,7 @@ public sealed class BrokenLifeTests : OwnRig
         await Rig.Default.SetFailureAsync(false);
         await Rig.LedgersReachAsync(byDefault: others.Count);
 
-        Assert.Equal(epoch + 1, gateway.Part<Lease>().Epoch);
+        Assert.Equal(epoch + 1, gateway.Epoch.Number);
         Assert.Contains(
             "a fault of this program", await Rig.Database.ScalarAsync<string>(
                 $"SELECT parked_reason FROM payments WHERE correlation_id = '{broken}'"),

@@ -2,7 +2,7 @@ namespace PaymentGateway.Tests.Settling;
 
 public sealed class DoubtPublisherTests : OneInstance
 {
-    private DoubtQueue Doubts => Stages.Doubts;
+    private DoubtNotes Notes => Stages.Notes;
 
     public override async Task InitializeAsync()
     {
@@ -14,10 +14,10 @@ public sealed class DoubtPublisherTests : OneInstance
     public async Task A_doubt_that_ended_without_a_charge_is_taken_back()
     {
         var payments = await StoreAsync(2_500);
-        payments.ForEach(Doubts.Begin);
+        payments.ForEach(Notes.Begin);
         await TellsAsync(2_500);
 
-        payments.ForEach(Doubts.End);
+        payments.ForEach(Notes.End);
 
         await TellsAsync(0);
     }
@@ -26,7 +26,7 @@ public sealed class DoubtPublisherTests : OneInstance
     public async Task What_the_database_refuses_is_logged_once_and_told_later()
     {
         await Database.ExecuteAsync("ALTER TABLE doubts RENAME TO others");
-        (await StoreAsync(1)).ForEach(Doubts.Begin);
+        (await StoreAsync(1)).ForEach(Notes.Begin);
         await Clock.AdvancesUntilAsync(
             () => Stages.ShownOf<DoubtPublisher>().Count == 1, TimeSpan.FromSeconds(1), "it is logged");
         var began = Clock.GetUtcNow();
@@ -46,7 +46,7 @@ public sealed class DoubtPublisherTests : OneInstance
     public async Task What_is_settled_is_swept_within_half_a_minute_or_so()
     {
         var payment = Assert.Single(await StoreAsync(1));
-        Doubts.Begin(payment);
+        Notes.Begin(payment);
         await TellsAsync(1);
 
         await Database.ExecuteAsync("""

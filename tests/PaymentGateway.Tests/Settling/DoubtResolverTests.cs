@@ -6,12 +6,12 @@ public sealed class DoubtResolverTests : OwnRig
 {
     // The charge's own check would send nothing either, but four such exceptions open the circuit.
     [PostgresFact]
-    public async Task Payments_that_are_purged_before_their_look_ups_end_leave_the_circuit_closed()
+    public async Task Payments_whose_epoch_ends_before_their_look_ups_leave_the_circuit_closed()
     {
         await Rig.Default.SetFaultsAsync(new { lookUp = "hang" });
         // The first look-up hangs, and the others wait for its permit.
         var gateway = await Rig.StartGatewayAsync("Settling:LookupConcurrency=1");
-        var (clock, epoch) = (gateway.Part<TimeProvider>(), gateway.Part<Lease>().Epoch);
+        var (clock, epoch) = (gateway.Part<TimeProvider>(), gateway.Epoch.Number);
         var payments = Enumerable.Range(0, 7)
             .Select(_ => new Payment(Guid.NewGuid(), 1990, DateTime.UtcNow, epoch)).ToList();
         foreach (var payment in payments)
@@ -20,13 +20,14 @@ public sealed class DoubtResolverTests : OwnRig
             payment.Doubt();
         }
 
-        payments.ForEach(gateway.Part<DoubtQueue>().Add);
+        payments.ForEach(gateway.Epoch.Doubts.Add);
         await Rig.Default.HoldsAsync(1);
 
-        payments.ForEach(payment => payment.Purge());
+        var ended = gateway.Epoch;
+        ended.End();
         await Rig.Default.ClearFaultsAsync();
 
-        await Eventually.HoldsAsync(() => gateway.Part<DoubtQueue>().Count == 0, "they are given up");
+        await Eventually.HoldsAsync(() => ended.Doubts.Count == 0, "they are given up");
         Assert.Equal(Circuit.Closed, gateway.Part<ProcessorLanes>().Of(Known.Default).Health.Circuit);
         Assert.Equal(0, (await Rig.Default.CallsAsync()).Posts);
     }

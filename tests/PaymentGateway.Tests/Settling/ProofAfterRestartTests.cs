@@ -41,7 +41,7 @@ public sealed class ProofAfterRestartTests : OwnRig
                 $"SELECT coalesce(held_by, 0) = 1 FROM payments WHERE correlation_id = '{id}'"),
             "its word is stored");
         _odd.IsFailing = true;
-        var epoch = gateway.Part<Lease>().Epoch;
+        var epoch = gateway.Epoch.Number;
         if (end == "close")
         {
             await Rig.Database.ExecuteAsync($"UPDATE leases SET closed_at = now() WHERE epoch = {epoch}");
@@ -53,7 +53,7 @@ public sealed class ProofAfterRestartTests : OwnRig
         }
 
         await Eventually.HoldsAsync(
-            () => gateway.Part<Lease>().Epoch > epoch && gateway.Part<DoubtQueue>().Count == 1, "it is adopted");
+            () => gateway.Epoch.Number > epoch && gateway.Epoch.Doubts.Count == 1, "it is adopted");
         // Twice its lease and horizon.
         await Task.Delay(TimeSpan.FromSeconds(8));
 

@@ -256,7 +256,7 @@ public sealed class ProofTests : OneWorker
     public async Task An_adopted_payment_joins_8000_doubts_at_its_processor_and_keeps_no_other_waiting()
     {
         await StartAsync(("Gateway:Routing:FallbackAfter", "0s"));
-        Stages.Lease.Stored(Epoch, Known.AtBoth);
+        Stages.Epoch.NoteStored(Known.AtBoth);
         await Rig.Default.SetFaultsAsync(new { lookUp = "hang" });
         for (var doubt = 0; doubt < 8_000; doubt++)
         {
@@ -277,7 +277,7 @@ public sealed class ProofTests : OneWorker
     private async Task StartOddAsync()
     {
         await StartAsync(("Gateway:Processors:Default:BaseUrl", _odd.BaseAddress.AbsoluteUri));
-        Stages.Lease.Stored(Epoch, Known.AtBoth);
+        Stages.Epoch.NoteStored(Known.AtBoth);
     }
 
     /// <summary>Another instance has settled a payment at each processor.</summary>

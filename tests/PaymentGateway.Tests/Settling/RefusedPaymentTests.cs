@@ -54,7 +54,7 @@ public sealed class RefusedPaymentTests
             ("Gateway:Processors:Fallback:BaseUrl", fallback.Urls.Single()),
             ("Gateway:Settling:ConnectTimeout", "400ms"), ("Gateway:Routing:FallbackAfter", "1s"));
         stages.HoldLease(Epoch);
-        stages.Lease.Stored(Epoch, Known.AtBoth);
+        stages.Epoch.NoteStored(Known.AtBoth);
         await stages.StartAsync<SettlementWorker>();
 
         stages.Add(payment);

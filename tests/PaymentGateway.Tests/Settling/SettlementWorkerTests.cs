@@ -6,12 +6,12 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task Without_the_lease_nothing_is_charged_and_with_it_everything_goes_on()
     {
         await StartAsync();
-        Stages.Lease.Confirm(Epoch, Clock.GetTimestamp() - Clock.TicksOf(TimeSpan.FromHours(1)));
+        Stages.Epoch.Hold(Clock.GetTimestamp() - 1);
         Pay();
         await CheckAsync(times: 10);
         Assert.Equal((0, 0), await Rig.PostsAsync());
 
-        Stages.HoldLease(Epoch);
+        Stages.Epoch.Hold(long.MaxValue);
         await CheckAsync(times: 1);
 
         await TakeOutcomesAsync(1);
@@ -21,7 +21,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task While_the_ledger_is_behind_nothing_is_charged_and_with_capacity_charging_goes_on()
     {
         await StartAsync(("Gateway:Recording:MaxBuffered", "1"));
-        var unwritten = new Settlement(NewPayment(), Known.Default, 1990, Batches.Noon);
+        var unwritten = new Settlement(Stages.Epoch, NewPayment(), Known.Default, 1990, Batches.Noon);
         Stages.Outcomes.Add(unwritten);
         Pay();
         await CheckAsync(times: 10);
@@ -34,20 +34,19 @@ public sealed class SettlementWorkerTests : OneWorker
         Assert.Equal((1, 0), await Rig.PostsAsync());
     }
 
-    // Were they to take part in the pace, a hundred of them would be a second.
     [PostgresFact]
-    public async Task A_payment_that_is_purged_or_not_ours_is_dropped_and_delays_no_other()
+    public async Task The_payments_of_an_ended_epoch_are_not_charged_and_delay_none_of_the_next()
     {
-        await StartAsync(("Gateway:Settling:MaxRate", "100"));
-        var dropped = Enumerable.Range(0, 100).Select(number => NewPayment(Epoch + (number % 2)));
-        foreach (var payment in dropped)
-        {
-            if (payment.Epoch == Epoch)
-                payment.Purge();
-            Stages.Add(payment);
-        }
+        await StartAsync();
+        Stages.Epoch.Hold(0);
+        for (var number = 0; number < 100; number++)
+            Pay();
+        var ended = Stages.Epoch;
+        Stages.HoldLease(Epoch + 1);
+        await Eventually.HoldsAsync(() => ended.IsAtRest, "nothing uses them any more");
 
-        var mine = Pay();
+        var mine = NewPayment(Epoch + 1);
+        Stages.Add(mine);
 
         Assert.Same(mine, Assert.Single(await TakeOutcomesAsync(1)).Payment);
         Assert.Equal([mine], Stages.Open.Snapshot());
@@ -102,12 +101,12 @@ public sealed class SettlementWorkerTests : OneWorker
         var payment = new Payment(Guid.NewGuid(), 1990, acceptedAt, Epoch);
         Stages.Add(payment);
         await CheckAsync(times: 59);
-        Assert.False(Stages.Lease.Wanted.Contains(Known.Fallback));
+        Assert.False(Stages.Epoch.Wanted.Contains(Known.Fallback));
 
         await CheckAsync(times: 10);
-        Assert.True(Stages.Lease.Wanted.Contains(Known.Fallback));
+        Assert.True(Stages.Epoch.Wanted.Contains(Known.Fallback));
         Assert.Equal((0, 0), await Rig.PostsAsync());
-        Stages.Lease.Stored(Epoch, Known.AtBoth);
+        Stages.Epoch.NoteStored(Known.AtBoth);
         await CheckAsync(times: 1);
 
         var settlement = Assert.Single(await TakeOutcomesAsync(1));
@@ -121,7 +120,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task A_payment_in_doubt_at_default_is_looked_up_there_and_not_charged_at_fallback(bool defaultFails)
     {
         await StartAsync();
-        Stages.Lease.Stored(Epoch, Known.AtBoth);
+        Stages.Epoch.NoteStored(Known.AtBoth);
         if (defaultFails)
             Stages.Default.Health.End(probe: true, latency: null, retryAfter: null);
         else
@@ -228,7 +227,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task A_payment_that_default_breaks_each_time_is_settled_there_when_default_works_again()
     {
         await StartAsync();
-        Stages.Lease.Stored(Epoch, Known.AtBoth);
+        Stages.Epoch.NoteStored(Known.AtBoth);
         Pay();
         Stages.Outcomes.Remove(await TakeOutcomesAsync(1));
         await Rig.Default.SetFaultsAsync(new { garbage = true });

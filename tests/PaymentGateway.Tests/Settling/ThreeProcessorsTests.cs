@@ -39,7 +39,7 @@ public sealed class ThreeProcessorsTests : OwnRig
             "\"third\":{\"totalRequests\":1,\"totalAmount\":19.90}", await gateway.GetAsync("payments-summary"),
             StringComparison.Ordinal);
         Assert.Contains("\"processor\":\"third\"", await gateway.GetAsync($"payments/{id}"), StringComparison.Ordinal);
-        Assert.Equal(0b1110, await Rig.Database.LeaseAsync<short>(gateway.Part<Lease>().Epoch, "used_processors"));
+        Assert.Equal(0b1110, await Rig.Database.LeaseAsync<short>(gateway.Epoch.Number, "used_processors"));
 
         await Rig.Fallback.SetFailureAsync(false);
         await Eventually.HoldsAsync(

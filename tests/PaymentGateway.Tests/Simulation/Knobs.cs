@@ -72,7 +72,12 @@ internal sealed class Knobs
         return options with
         {
             Intake = options.Intake with { BacklogPage = BacklogPage },
-            Leasing = options.Leasing with { AdoptionPage = AdoptionPage, RowsMax = RowsMax },
+            Leasing = options.Leasing with
+            {
+                AdoptionPage = AdoptionPage,
+                TakeOverPage = AdoptionPage,
+                RowsMax = RowsMax,
+            },
             Settling = options.Settling with { DoubtsMax = DoubtsMax },
         };
     }

@@ -31,7 +31,7 @@ internal sealed class Marks
         "a page of an adoption is full", "a page of the backlog is full",
         "a payment waits for a processor that may have it", "a queue is full", "a reader of events begins again",
         "outcomes fill their buffer", "payments wait in the table", StatementNames.Insert, StatementNames.Purge,
-        "PaymentStore.StoreAgainSql", "ParkedStore.ReplayPageSql", "log 100", "log 211", "log 213", "log 214",
+        "ParkedStore.ReplayPageSql", "log 100", "log 211", "log 213", "log 214",
         "log 216", "log 217", "log 402", "log 404", "log 413", "log 420", "log 500",
     ];
 

@@ -41,8 +41,7 @@ internal sealed partial class SimulatedCluster
     private void RepeatLater(Guid id) => Network.After(ClientWaits, () =>
     {
         var payment = _payments[id];
-        // A crash may have lost it until its owner stores it again, so its client goes on.
-        if (payment.IsAnswered || payment.IsAnew || payment is { PurgedAt: not null, IsCrashed: false })
+        if (payment.IsAnswered || payment.IsAnew || payment.PurgedAt is not null)
             return;
 
         var instances = Living().Where(one => !one.IsStopping).ToList();
@@ -216,7 +215,7 @@ internal sealed partial class SimulatedCluster
         /// <summary>It was settled, and left because it was old; an owner may have it in doubt all the same.</summary>
         public bool IsOld { get; set; }
 
-        /// <summary>It left by a crash, and comes back where its owner has it in memory.</summary>
+        /// <summary>It left by a crash.</summary>
         public bool IsCrashed { get; set; }
 
         /// <summary>Its client knows whether it was accepted.</summary>
@@ -227,12 +226,9 @@ internal sealed partial class SimulatedCluster
         /// <summary>The processors that a byte of it was sent to.</summary>
         public HashSet<Processor> SentTo { get; } = [];
 
-        /// <summary>Its acceptance that a crash has lost, if one has.</summary>
-        public DateTime AcceptedAt { get; set; }
-
         /// <summary>
-        /// A request that was on its way at a crash was accepted after it, as if its id had never been here: this
-        /// profile does not know it any more, so nothing is promised of the id from then on.
+        /// A request that was on its way at a purge or a crash was accepted after it, as if its id had never been here:
+        /// this ledger does not know it any more, so nothing is promised of the id from then on.
         /// </summary>
         public bool IsAnew { get; set; }
     }

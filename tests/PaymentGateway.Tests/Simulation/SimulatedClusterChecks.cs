@@ -12,7 +12,6 @@ internal sealed partial class SimulatedCluster
     private static readonly TimeSpan Kept = TimeSpan.FromHours(23.9);
 
     private readonly Dictionary<short, Sum> _removed = [];
-    private readonly List<(SimulatedInstance Of, Payment Payment)> _remembered = [];
     private const string AdoptionsSql = """
         SELECT EXISTS (SELECT 1 FROM leases WHERE epoch > 0 AND closed_at IS NOT NULL AND adopted_at IS NULL)
         """;
@@ -30,14 +29,16 @@ internal sealed partial class SimulatedCluster
         CheckCheapestFirst(instance, id, at);
         _payments[id].SentTo.Add(at.Processor);
         var stored = Rows().Find(row => row.IsStored && row.Id == id);
-        var epoch = instance.Part<Lease>().Epoch;
-        if (stored is not null && stored.Owner != epoch && Time.Now - _jumpedAt > LeaseEnded)
-            Violate($"{instance.Who} charges {Name(id)} in epoch {epoch}, and {stored.Owner} owns it");
+        var epoch = instance.Epoch.Number;
         var since = _payments[id].PurgedAt is { } purgedAt && purgedAt > instance.DisturbedAt
             ? purgedAt
             : instance.DisturbedAt;
-        if (stored is null && _payments[id] is { PurgedAt: not null, IsOld: false }
-            && Time.Now - since > PurgeNoticed)
+        var mayKnow = Time.Now - since > PurgeNoticed;
+        // A payment that a purge or a crash has taken may be accepted anew before its owner has noticed.
+        if (stored is not null && stored.Owner != epoch && Time.Now - _jumpedAt > LeaseEnded
+            && (mayKnow || _payments[id].PurgedAt is null))
+            Violate($"{instance.Who} charges {Name(id)} in epoch {epoch}, and {stored.Owner} owns it");
+        if (stored is null && _payments[id] is { PurgedAt: not null, IsOld: false } && mayKnow)
             Violate($"{instance.Who} charges {Name(id)}, which was purged");
     }
 
@@ -70,11 +71,7 @@ internal sealed partial class SimulatedCluster
         }
 
         var ids = rows.Select(row => row.Id).ToHashSet();
-        CheckRemembered(ids);
         NoteAnew(rows);
-        foreach (var back in ids.Select(id => _payments[id])
-            .Where(payment => payment is { IsCrashed: true, IsAnew: false }))
-            (back.PurgedAt, back.IsOld, back.IsCrashed) = (null, false, false);
         foreach (var (id, payment) in _payments)
             if (payment is { History.AcknowledgedCents: not null, PurgedAt: null } && !ids.Contains(id))
                 Violate($"{Name(id)} was acknowledged, and is lost");
@@ -91,29 +88,11 @@ internal sealed partial class SimulatedCluster
             throw new ViolationException(_violation, _trace);
     }
 
-    // An owner that stores a payment again keeps the time of its acceptance.
     private void NoteAnew(List<Row> rows)
     {
         foreach (var row in rows)
-            if (_payments[row.Id] is { IsCrashed: true } payment)
-                payment.IsAnew |= row.AcceptedAt != payment.AcceptedAt;
-    }
-
-    /// <summary>
-    /// Payments that an instance had in memory at a crash are stored again, unless something disturbed the instance.
-    /// </summary>
-    private void CheckRemembered(HashSet<Guid> stored)
-    {
-        if (Time.Now - _crashedAt < PurgeNoticed)
-            return;
-
-        foreach (var (of, payment) in _remembered)
-            if (of.DisturbedAt == _crashedAt && !of.Actor.IsDead && !of.Actor.IsFrozen && !of.IsStalled
-                && !of.IsStopping && of.Part<Lease>().Epoch == payment.Epoch && _payments[payment.Id].IsCrashed
-                // One that is being parked finds no row, and leaves the memory.
-                && !stored.Contains(payment.Id) && payment.Phase != PaymentPhase.Parked)
-                Violate($"{Name(payment.Id)} was in memory at a crash of PostgreSQL, and is lost");
-        _remembered.Clear();
+            if (row.IsStored && _payments[row.Id] is { PurgedAt: not null, IsOld: false } payment)
+                payment.IsAnew = true;
     }
 
     /// <summary>A purge takes everything, and retention what is settled and nothing else.</summary>
@@ -138,7 +117,6 @@ internal sealed partial class SimulatedCluster
                 Marks.Reach("a purge beside an adoption");
             _emptied++;
             _removed.Clear();
-            _remembered.Clear();
             if (gone.Count > 0 && Time.Now - _jumpedAt > LeaseEnded
                 && _purgesUntil.TrueForAll(until => Time.Now - until > PurgeEnded))
                 Violate("a purge empties the ledger, and its client has gone");

@@ -57,7 +57,7 @@ internal sealed partial class SimulatedCluster
             || (Knobs.PollsHealth && Time.Now - healthy < ReportForgotten)
             || Time.Now - _jumpedAt < ReportForgotten
             || Rows().Find(row => row.Id == id) is not { MayBeAt: null } row
-            || cheapest.InFlight > 0 || instance.Part<DoubtQueue>().CountAt(cheapest.Processor) >= Knobs.DoubtsMax)
+            || cheapest.InFlight > 0 || instance.Epoch.Doubts.CountAt(cheapest.Processor) >= Knobs.DoubtsMax)
             return;
 
         Violate($"{Name(id)} goes to {at.Processor} first, and {cheapest.Processor} works, since {since}");
@@ -92,14 +92,14 @@ internal sealed partial class SimulatedCluster
     private bool IsInDoubtAt(List<FaultyProcessor> away, Row row, Known payment) =>
         away.Exists(at => row.LeftAt.Contains(at.Processor)
             || ((row.MayBeAt > 0 || payment.SentTo.Contains(at.Processor)) && Living()
-                .SelectMany(one => one.Part<UnsettledPayments>().Snapshot())
+                .SelectMany(one => one.Epoch.Unsettled.Snapshot())
                 .Any(one => one.Id == row.Id && one.MayBeAt.Contains(at.Processor))));
 
     /// <summary>
     /// Nothing proves that several processors lack a payment in doubt, while its owner has an open circuit at each of
     /// them and no instance charges there: the next payment ends that.
     /// </summary>
-    private bool OnlyAPaymentHelps() => Living().Any(one => one.Part<UnsettledPayments>().Snapshot().Exists(
+    private bool OnlyAPaymentHelps() => Living().Any(one => one.Epoch.Unsettled.Snapshot().Exists(
         payment => payment.Phase == PaymentPhase.InDoubt && !payment.MayBeAt.IsSingle
             && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
                 lane => lane.Health.Read().Availability != Availability.Usable)));
@@ -109,7 +109,7 @@ internal sealed partial class SimulatedCluster
         foreach (var one in Living())
         {
             var calls = Processors.Length * Knobs.MaxConcurrency;
-            var (queue, doubts) = (one.Part<PaymentQueue>(), one.Part<DoubtQueue>().Count);
+            var (queue, doubts) = (one.Epoch.Queue, one.Epoch.Doubts.Count);
             if (queue.Count > Knobs.QueueCapacity + Knobs.AdoptionPage + Knobs.DoubtsBound)
                 Violate($"{one.Who} has {queue.Count} payments in its queue");
             if (doubts > Knobs.DoubtsBound)
@@ -118,19 +118,19 @@ internal sealed partial class SimulatedCluster
                 Violate($"{one.Who} has {one.Part<UnwrittenOutcomes>().Count} outcomes that are not written");
             if (queue.RemainingCapacity <= 0)
                 Marks.Reach("a queue is full");
-            if (one.Part<StoredBacklog>().HasOverflow)
+            if (one.Epoch.Backlog.HasOverflow)
                 Marks.Reach("payments wait in the table");
             if (!one.Part<UnwrittenOutcomes>().HasCapacity)
                 Marks.Reach("outcomes fill their buffer");
-            if (Processors.Any(at => one.Part<DoubtQueue>().CountAt(at.Processor) >= Knobs.DoubtsMax))
+            if (Processors.Any(at => one.Epoch.Doubts.CountAt(at.Processor) >= Knobs.DoubtsMax))
                 Marks.Reach("a processor has all the doubts that it may have");
         }
     }
 
     /// <summary>What an instance remembers although all is settled; null when all have forgotten.</summary>
     private string? Remembering() => Living().Where(one => one.IsFree).Select(one =>
-        (one.Part<UnsettledPayments>().Count, one.Part<DoubtQueue>().Count, one.Part<UnwrittenOutcomes>().Count,
-            one.Part<PaymentQueue>().Count, one.Part<ProcessorLanes>().All.Sum(lane => lane.Read().InFlight)) is var has
+        (one.Epoch.Unsettled.Count, one.Epoch.Doubts.Count, one.Part<UnwrittenOutcomes>().Count,
+            one.Epoch.Queue.Count, one.Part<ProcessorLanes>().All.Sum(lane => lane.Read().InFlight)) is var has
             && has != default ? $"{one.Who} has {has} payments, doubts, outcomes, queued and called" : null)
         .FirstOrDefault(has => has is not null);
 

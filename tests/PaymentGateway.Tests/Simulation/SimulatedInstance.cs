@@ -60,6 +60,8 @@ internal sealed class SimulatedInstance : IDisposable
     /// <summary>When anything last happened to it, beside what processors do.</summary>
     public TimeSpan ShakenAt { get; set; }
 
+    public Epoch Epoch => Part<Lease>().Current;
+
     public T Part<T>() where T : notnull => _parts.GetRequiredService<T>();
 
     /// <summary>Goes on by itself.</summary>

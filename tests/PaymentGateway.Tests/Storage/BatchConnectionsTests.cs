@@ -118,7 +118,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     {
         var owner = await database.OpenEpochAsync();
         await using var connections = LedgerSetup.Connections($"{database.ConnectionString};Command Timeout=3", 1);
-        var payments = new PaymentStore(database.Shared, connections);
+        var payments = new PaymentStore(connections);
         Assert.Single(await payments.StoreAsync(Batch(owner)));
         var process = await connections.RunAsync(ProcessAsync);
 

@@ -27,7 +27,7 @@ public sealed class FallbackMarkTests : OwnDatabase
         await Leases.CloseAsync(epoch);
         Assert.Equal(
             Known.AtBoth.Bits,
-            Assert.Single(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == epoch).UsedProcessors);
+            Assert.Single(await Adoptions.OrphanedAsync(""), orphaned => orphaned.Epoch == epoch).UsedProcessors);
     }
 
     // Owners one after another, each of which dies, or stops cleanly with its payments unsent or in doubt; + has used

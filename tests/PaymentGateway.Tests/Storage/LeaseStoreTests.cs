@@ -15,13 +15,13 @@ public sealed class LeaseStoreTests : OwnDatabase
     public async Task Epoch_0_is_listed_for_adoption_only_while_it_has_released_payments()
     {
         await Database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
-        Assert.DoesNotContain(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
+        Assert.DoesNotContain(await Adoptions.OrphanedAsync(""), orphaned => orphaned.Epoch == 0);
         var owner = await Database.OpenEpochAsync();
         await Database.StoreAsync(owner, 1);
 
         await Leases.ReleaseAsync(new ReleaseArgs(owner, Batches.Earliest, []));
 
-        Assert.Contains(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == 0);
+        Assert.Contains(await Adoptions.OrphanedAsync(""), orphaned => orphaned.Epoch == 0);
     }
 
     [PostgresFact]
@@ -184,12 +184,12 @@ public sealed class LeaseStoreTests : OwnDatabase
 
         var release = Leases.ReleaseAsync(new ReleaseArgs(epoch, Batches.Earliest, []));
         await Database.WaitsForLockAsync("the release waits");
-        Assert.DoesNotContain(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        Assert.DoesNotContain(await Adoptions.OrphanedAsync(""), orphaned => orphaned.Epoch == epoch);
         await held.ExecuteAsync("ROLLBACK");
 
         Assert.Equal(3, await release);
         Assert.Equal(2, await CountOwnedAsync(other));
-        Assert.Contains(await Adoptions.OrphanedAsync(), orphaned => orphaned.Epoch == epoch);
+        Assert.Contains(await Adoptions.OrphanedAsync(""), orphaned => orphaned.Epoch == epoch);
     }
 
     [PostgresFact]
@@ -257,7 +257,7 @@ public sealed class LeaseStoreTests : OwnDatabase
 
     // Without epoch 0: it owns what clean stops released.
     private async Task<List<EpochRow>> ClosedAsync() =>
-        (await Adoptions.OrphanedAsync()).Where(orphaned => orphaned.Epoch != 0).ToList();
+        (await Adoptions.OrphanedAsync("")).Where(orphaned => orphaned.Epoch != 0).ToList();
 
     private async Task<(int Dead, int Adopter)> DeadAndAdopterAsync()
     {

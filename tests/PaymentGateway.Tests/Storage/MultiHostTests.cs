@@ -28,7 +28,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         await using var batches = LedgerSetup.Connections(MultiHost, 2);
         var ledger = new SettlementLedger(shared, batches);
         var stored = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
-        await new PaymentStore(shared, batches).StoreAsync(stored);
+        await new PaymentStore(batches).StoreAsync(stored);
 
         await StandbyIsMissedAsync();
         var record = ledger.RecordAsync(Batches.ToRecord(stored));
@@ -40,7 +40,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         // There for whoever asks, and gone if the standby is promoted now.
         await StoredAsync(stored, "settlements");
         var again = ledger.RecordAsync(Batches.ToRecord(stored));
-        var found = new PaymentStore(shared, batches).FindAsync(stored.Ids);
+        var found = new PaymentStore(batches).FindAsync(stored.Ids);
         await await Task.WhenAny(WaitForStandbyAsync(2), again, found);
         Assert.False(again.IsCompleted || found.IsCompleted, "an answer from one server alone");
 
@@ -56,7 +56,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         await using var shared = LedgerSetup.Shared(Source(), TimeProvider.System);
         await using var batches = Connections(4);
         await using var leases = LedgerSetup.Leases(OneHost, TimeSpan.FromMinutes(5), TimeProvider.System);
-        var (payments, ledger) = (new PaymentStore(shared, batches), new SettlementLedger(shared, batches));
+        var (payments, ledger) = (new PaymentStore(batches), new SettlementLedger(shared, batches));
         var epoch = await database.OpenEpochAsync();
         var settled = Batches.ToStore(Batches.SortedIds(3), epoch);
         var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
@@ -89,7 +89,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
     {
         await using var shared = LedgerSetup.Shared(Source(), TimeProvider.System);
         await using var batches = Connections(4);
-        var (payments, ledger) = (new PaymentStore(shared, batches), new SettlementLedger(shared, batches));
+        var (payments, ledger) = (new PaymentStore(batches), new SettlementLedger(shared, batches));
         var epoch = await database.OpenEpochAsync();
         var settled = Batches.ToStore(Batches.SortedIds(3), epoch);
         var added = Batches.ToStore(Batches.SortedIds(3), epoch, Batches.Noon.AddHours(1));
@@ -98,7 +98,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         // The other instance, whose connection is older than the rows and lives on.
         await using var others = Connections(1);
         await others.RunAsync(db => db.ExecuteAsync("SELECT 1"));
-        var (found, recorded) = (new PaymentStore(shared, others), new SettlementLedger(shared, others));
+        var (found, recorded) = (new PaymentStore(others), new SettlementLedger(shared, others));
 
         await StandbyIsMissedAsync();
         Task[] lost = [payments.StoreAsync(added), ledger.RecordAsync(Batches.ToRecord(settled))];
@@ -131,7 +131,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
     {
         await using var shared = LedgerSetup.Shared(Source(), TimeProvider.System);
         await using var batches = Connections(1);
-        var (payments, ledger) = (new PaymentStore(shared, batches), new SettlementLedger(shared, batches));
+        var (payments, ledger) = (new PaymentStore(batches), new SettlementLedger(shared, batches));
         var batch = Batches.ToStore(Batches.SortedIds(3), await database.OpenEpochAsync());
         await payments.FindAsync(batch.Ids);
 

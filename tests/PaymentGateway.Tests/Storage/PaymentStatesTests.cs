@@ -7,6 +7,7 @@ public sealed class PaymentStatesTests(TestDatabase database) : IClassFixture<Te
 {
     private const string Payment = "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch";
     private const string Values = "VALUES (gen_random_uuid(), 1990, now()";
+    private const string Stored = $"{Payment}) {Values}, 1); UPDATE payments SET ";
     private const string Lease = "INSERT INTO leases (instance, processors, expires_at, used_processors";
     private const string Event =
         "INSERT INTO payment_events (recorded_by, correlation_id, amount_cents, accepted_at, kind";
@@ -15,15 +16,15 @@ public sealed class PaymentStatesTests(TestDatabase database) : IClassFixture<Te
     // Each has the constraint that refuses it.
     private static readonly (string Constraint, string Row)[] Impossible =
     [
-        ("possible_state", $"{Payment}) {Values}, 0)"),
-        ("possible_state", $"{Payment}, parked_at, parked_reason) {Values}, -1, now(), 'tests')"),
-        ("possible_state", $"{Payment}, may_be_at) {Values}, -1, 0)"),
-        ("possible_state", $"{Payment}, may_be_at, parked_at) {Values}, -1, 0, now())"),
-        ("possible_state", $"{Payment}, may_be_at, parked_reason) {Values}, -1, 0, 'tests')"),
-        ("possible_state", $"{Payment}, parked_at) {Values}, 1, now())"),
-        ("possible_state", $"{Payment}, may_be_at, parked_reason) {Values}, 0, 0, 'tests')"),
-        ("possible_state", $"{Payment}, held_by) {Values}, 1, 0)"),
-        ("possible_state", $"{Payment}, held_by) {Values}, 1, 15)"),
+        ("possible_state", $"{Stored}owner_epoch = 0"),
+        ("possible_state", $"{Stored}owner_epoch = -1, parked_at = now(), parked_reason = 'tests'"),
+        ("possible_state", $"{Stored}owner_epoch = -1, may_be_at = 0"),
+        ("possible_state", $"{Stored}owner_epoch = -1, may_be_at = 0, parked_at = now()"),
+        ("possible_state", $"{Stored}owner_epoch = -1, may_be_at = 0, parked_reason = 'tests'"),
+        ("possible_state", $"{Stored}parked_at = now()"),
+        ("possible_state", $"{Stored}owner_epoch = 0, may_be_at = 0, parked_reason = 'tests'"),
+        ("possible_state", $"{Stored}held_by = 0"),
+        ("possible_state", $"{Stored}held_by = 15"),
         ("adopted_after_its_close", $"{Lease}, adopted_at) VALUES ('tests', '', now(), 2, now())"),
         ("all_but_epoch_0_may_charge", $"{Lease}) VALUES ('tests', '', now(), 0)"),
         ("all_but_epoch_0_may_charge", "UPDATE leases SET used_processors = 2 WHERE epoch = 0"),
@@ -93,8 +94,10 @@ public sealed class PaymentStatesTests(TestDatabase database) : IClassFixture<Te
     public async Task Each_constraint_has_a_row_that_it_refuses() => Assert.Equal(
         Impossible.Select(one => one.Constraint).Distinct().Order(),
         (await database.ScalarAsync<string[]>("""
-            SELECT array_agg(DISTINCT conname) FROM pg_constraint
-            WHERE contype = 'c' AND connamespace = current_schema()::regnamespace
+            SELECT array_agg(DISTINCT conname) FROM
+                (SELECT conname FROM pg_constraint
+                 WHERE contype = 'c' AND connamespace = current_schema()::regnamespace
+                 UNION ALL SELECT tgname FROM pg_trigger WHERE tgrelid = 'payments'::regclass) AS refusing
             """)).Order());
 
     private static Dictionary<string, string?> ValuesOf(Type states) =>

@@ -122,22 +122,6 @@ public sealed class PaymentStoreTests(TestDatabase database) : IClassFixture<Tes
         Assert.Equal(PostgresErrorCodes.DeadlockDetected, deadlock?.SqlState);
     }
 
-    [PostgresTheory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task An_epoch_stores_its_payments_in_memory_again_unless_it_is_closed(bool isClosed)
-    {
-        var batch = Batches.ToStore(Batches.SortedIds(10), await database.OpenEpochAsync());
-        if (isClosed)
-            await database.Leases.CloseAsync(batch.OwnerEpoch);
-
-        var rows = await Store.StoreAgainAsync(new StoreAgainArgs(
-            batch.Ids, batch.AmountsCents, batch.AcceptedAts, new short[batch.Ids.Length], batch.OwnerEpoch));
-
-        Assert.Equal(isClosed ? [] : batch.Ids, rows.Select(row => row.CorrelationId).Order());
-        Assert.All(rows, row => Assert.Equal(batch.OwnerEpoch, row.OwnerEpoch));
-    }
-
     private Task<int> StoreElsewhereAsync(StoreArgs batch) =>
         Task.Run(async () => (await Store.StoreAsync(batch)).Length);
 }

@@ -8,10 +8,13 @@ internal static class Batches
     /// <summary>The low-water mark of a lease that was never renewed.</summary>
     public static readonly DateTime Earliest = DateTime.SpecifyKind(DateTime.MinValue, DateTimeKind.Utc);
 
+    public static readonly IntakeOptions Intake = new(
+        MaxWaiting: 1_000, MaxBatch: 500, TimeSpan.FromSeconds(1), TimeSpan.Zero, QueueCapacity: 1_000);
+
     /// <summary>A renewal for a minute; everything before noon is settled.</summary>
     public static RenewalArgs Renewal(int epoch, long number = 1, bool usesFallback = false) => new(
-        epoch, TimeSpan.FromMinutes(1), Noon, DateTime.UnixEpoch, number, "", CloseExpired: false,
-        usesFallback ? ProcessorSet.Of(Known.Fallback).Bits : 0);
+        epoch, TimeSpan.FromMinutes(1), Noon, number, "", CloseExpired: false, Former: [],
+        UsedProcessors: usesFallback ? ProcessorSet.Of(Known.Fallback).Bits : 0);
 
     public static Guid[] SortedIds(int count) =>
         [.. Enumerable.Range(0, count).Select(_ => Guid.NewGuid()).Order()];
@@ -45,4 +48,15 @@ internal static class Batches
         stored.AcceptedAts,
         Array.ConvertAll(stored.Ids, _ => (short)1),
         epoch);
+
+    /// <summary>An epoch of no database, which is held for ever.</summary>
+    public static Epoch NewEpoch(int number = 1, TimeProvider? clock = null)
+    {
+        var time = clock ?? TimeProvider.System;
+        var epoch = new Epoch(
+            number, LedgerState.Unknown, Known.AtDefault, DateTime.UnixEpoch, new AsyncAutoResetEvent(time),
+            Intake, new DoubtNotes(time), time);
+        epoch.Hold(long.MaxValue);
+        return epoch;
+    }
 }

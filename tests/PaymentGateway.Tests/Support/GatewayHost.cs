@@ -47,6 +47,8 @@ internal sealed class GatewayHost : IAsyncDisposable
         return new GatewayHost(directory, app);
     }
 
+    public Epoch Epoch => Part<Lease>().Current;
+
     public T Part<T>() where T : notnull => _app.Services.GetRequiredService<T>();
 
     public async Task<HttpStatusCode> PayAsync(Guid id, decimal amount = 19.90m)

@@ -68,17 +68,21 @@ internal sealed class Stages : IAsyncDisposable
 
     public Lease Lease => Part<Lease>();
 
-    public UnsettledPayments Open => Part<UnsettledPayments>();
+    public UnsettledPayments Open => Epoch.Unsettled;
 
-    public PaymentQueue Queue => Part<PaymentQueue>();
+    public PaymentQueue Queue => Epoch.Queue;
 
     public UnwrittenOutcomes Outcomes => Part<UnwrittenOutcomes>();
 
-    public DoubtQueue Doubts => Part<DoubtQueue>();
+    public DoubtQueue Doubts => Epoch.Doubts;
+
+    public DoubtNotes Notes => Part<DoubtNotes>();
 
     public ProcessorLane Default => Part<ProcessorLanes>().Of(Known.Default);
 
     public ProcessorLane Fallback => Part<ProcessorLanes>().Of(Known.Fallback);
+
+    public Epoch Epoch => Part<Lease>().Current;
 
     public T Part<T>() where T : notnull => _services.GetRequiredService<T>();
 
@@ -97,11 +101,8 @@ internal sealed class Stages : IAsyncDisposable
     }
 
     /// <summary>The instance holds the lease of this epoch for as long as a test takes.</summary>
-    public void HoldLease(int epoch)
-    {
-        Lease.Stored(epoch, Known.AtDefault);
-        Lease.Confirm(epoch, Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(1)));
-    }
+    public void HoldLease(int epoch) => Lease.Begin(
+        epoch, LedgerState.Unknown, Known.AtDefault, Clock.GetTimestamp() + Clock.TicksOf(TimeSpan.FromDays(1)));
 
     /// <summary>Queues a payment as if it had just been stored.</summary>
     public void Add(Payment payment)

@@ -23,7 +23,7 @@ public class TestDatabase : IAsyncLifetime
 
     internal SharedConnections Shared => LedgerSetup.Shared(Source, TimeProvider.System);
 
-    internal PaymentStore Payments => new(Shared, Connections);
+    internal PaymentStore Payments => new(Connections);
 
     internal SettlementLedger Ledger => new(Shared, Connections);
 
@@ -111,7 +111,9 @@ public class TestDatabase : IAsyncLifetime
         what);
 
     public Task<int> OpenEpochAsync(TimeSpan? duration = null) =>
-        Leases.OpenAsync(new OpenLeaseArgs("tests", duration ?? TimeSpan.FromMinutes(5), Stages.Processors));
+        // Each of an instance of its own, because one instance's closed epochs are left to its open one.
+        Leases.OpenAsync(new OpenLeaseArgs(
+            $"tests {Guid.NewGuid()}", duration ?? TimeSpan.FromMinutes(5), Stages.Processors));
 
     /// <summary>What an UPDATE of payments sets to park them.</summary>
     public const string Parked = "owner_epoch = -1, may_be_at = 0, parked_at = now(), parked_reason = 'tests'";

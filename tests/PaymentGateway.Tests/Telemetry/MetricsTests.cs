@@ -91,7 +91,7 @@ public sealed class MetricsTests : OwnRig
         Assert.Equal((0, 0), (samples["payments_parked_total"], samples["lease_lost_total"]));
 
         await second.Part<OwnedPayments>().ParkAsync(
-            second.Part<UnsettledPayments>().Snapshot()[0], Known.Default, "a test");
+            second.Epoch, second.Epoch.Unsettled.Snapshot()[0], Known.Default, "a test");
         await Rig.Database.ExecuteAsync("UPDATE leases SET closed_at = now() WHERE closed_at IS NULL");
 
         samples = await ReadUntilAsync(second, "lease_lost_total", 1);

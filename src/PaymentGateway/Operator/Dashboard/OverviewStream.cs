@@ -33,7 +33,7 @@ internal sealed partial class OverviewStream(
         {
             var shared = await facts.ReadAsync();
             var view = builder.Make(
-                clock.GetUtcNow().UtcDateTime, lease.Epoch, reader.Read(), ledger.ResetAt is not null, shared);
+                clock.GetUtcNow().UtcDateTime, lease.Current.Number, reader.Read(), ledger.ResetAt is not null, shared);
             var json = JsonSerializer.SerializeToUtf8Bytes(view, DashboardJsonContext.Default.Overview);
             // Without the database's rows, the part that failed before was perhaps not made.
             if (shared is not null)

@@ -22,7 +22,7 @@ internal sealed partial class ReadingPublisher(
         {
             try
             {
-                if (lease.Epoch is not PaymentStates.Nobody and var epoch)
+                if (lease.Current.Number is not PaymentStates.Nobody and var epoch)
                     await store.WriteAsync(new ReadingArgs(epoch, reader.Read().ToJson()));
                 _outage.Succeed();
             }

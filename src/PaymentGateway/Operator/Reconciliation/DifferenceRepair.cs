@@ -57,7 +57,7 @@ internal sealed partial class DifferenceRepair(
             (DifferenceKind.Unrecorded, [var by]) => (
                 RepairResult.Recorded, await ledger.RecordAsync(new RecordHeldArgs(
                     row.CorrelationId, row.AcceptedAt, by.Name, at[by].AmountCents, at[by].RequestedAt, generation,
-                    lease.Epoch)),
+                    lease.Current.Number)),
                 "It was settled or purged meanwhile."),
             (_, [var by]) => (
                 RepairResult.Corrected, await ledger.CorrectAsync(new CorrectArgs(

@@ -9,6 +9,41 @@ namespace PaymentGateway.Operator.Reconciliation;
 /// Compares the ledger with the processors, names each difference, and repairs them on request
 /// (docs/decisions/0027-reconciliation.md). One at a time over all instances. Any thread may begin one.
 /// </summary>
+/// <remarks>
+/// <para>
+/// Ledger and processors agree by themselves, as long as this program has no fault, no operator changes rows, and no
+/// processor loses payments. A reconciliation is for the rest: it finds each payment on which they differ, tells why,
+/// and makes the ledger follow the processors, because they have the money. It never charges.
+/// </para>
+/// <para>
+/// A processor lists nothing. It answers two questions: the sum of a window, and one payment by its id. So the search
+/// goes from sums to payments:
+/// </para>
+/// <code>
+///   compare   sums of the whole window, ledger and processor                    BothSides
+///   halve     windows that differ, down to a millisecond; windows that agree
+///             down to a second, because two differences may cancel out          WindowSearch
+///   name      look payments of a differing window up, at all processors         DifferenceFinder
+///   confirm   the same difference once more, two seconds later                  here
+///   repair    one statement for each, while nothing has changed since           DifferenceRepair
+/// </code>
+/// <para>
+/// Each step asks again whether the ledger is still the same, because a purge in between would make every payment a
+/// difference. Only closed windows are compared: a charge that is on its way differs for a moment, and is no fault.
+/// </para>
+/// <para>
+/// <i>An example.</i> An operator restored default from a backup of a minute ago, so it lacks 40 payments that the
+/// ledger has settled there. The sums differ; after some twelve halvings each of the 40 has a window of its own, and
+/// its look-up at default says 404. Fallback does not have it either, so it is <i>absent</i>. A repair puts it back
+/// among the unsettled payments, and it is charged again. Had default lost more than half of what the ledger says,
+/// nothing would be put back: so looks a processor at a wrong address, or a replica that is far behind.
+/// </para>
+/// <para>
+/// <i>What it relies on.</i> A 404 counts only while the processor's sums say the same as its look-ups. A payment is
+/// put back only if no instance can have it in memory: its owner's epoch is closed, or the epoch's low-water mark has
+/// passed it. Otherwise two owners could choose two processors.
+/// </para>
+/// </remarks>
 internal sealed partial class ReconciliationRun(
     GatewayOptions options, Lease lease, ProcessorLanes lanes, GatewayMetrics metrics, TimeProvider clock,
     ILogger<ReconciliationRun> log)

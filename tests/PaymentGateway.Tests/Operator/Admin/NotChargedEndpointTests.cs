@@ -54,14 +54,14 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
 
     private async Task<Payment> DoubtAsync(bool held = false)
     {
-        var epoch = Gateway.Part<Lease>().Epoch;
+        var epoch = Gateway.Epoch.Number;
         var stored = await Rig.Database.StoreAsync(epoch, 1, Timestamps.Truncate(DateTime.UtcNow));
         var payment = Payment.OfRow(
             stored.Ids[0], 1990, stored.AcceptedAts[0], epoch, isHandedOver: false, held ? Known.Default.Id : null);
-        Gateway.Part<UnsettledPayments>().Add(payment);
+        Gateway.Epoch.Unsettled.Add(payment);
         if (payment.Adopt(Known.AtDefault, Gateway.Part<TimeProvider>().GetTimestamp()) != NextStep.Resolve)
             payment.Doubt();
-        Gateway.Part<DoubtQueue>().Add(payment);
+        Gateway.Epoch.Doubts.Add(payment);
         return payment;
     }
 
@@ -71,6 +71,6 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
         await Eventually.HoldsAsync(
             () => Gateway.Part<TimeProvider>().GetElapsedTime(payment.DoubtSince) > 3 * Horizon, "its horizon ends");
         Assert.True(payment.InDoubt);
-        Assert.Equal(1, Gateway.Part<DoubtQueue>().Count);
+        Assert.Equal(1, Gateway.Epoch.Doubts.Count);
     }
 }

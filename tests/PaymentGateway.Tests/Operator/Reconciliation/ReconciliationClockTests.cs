@@ -59,7 +59,8 @@ public sealed class ReconciliationClockTests : PlantedGateway
     public async Task An_instance_without_a_lease_records_nothing()
     {
         await PlantAsync(20, planted => planted.Unrecorded(Known.Default));
-        var unheld = new Lease(_clock, Gateway.Part<GatewayOptions>().Leasing);
+        var unheld = new Lease(
+            Gateway.Part<GatewayOptions>().Leasing, Batches.Intake, new DoubtNotes(_clock), _clock);
 
         var report = await RunAsync(New(TimeProvider.System, lease: unheld));
 
