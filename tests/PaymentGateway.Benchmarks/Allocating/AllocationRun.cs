@@ -56,7 +56,7 @@ internal static class AllocationRun
     private sealed class Measurement(
         WebApplication app, SilentClient client, string[] processors, AllocationTypes? types)
     {
-        private readonly UnsettledPayments _unsettled = app.Services.GetRequiredService<UnsettledPayments>();
+        private readonly Lease _lease = app.Services.GetRequiredService<Lease>();
 
         public async Task RunAsync()
         {
@@ -94,8 +94,7 @@ internal static class AllocationRun
 
         private async Task WaitForLeaseAsync()
         {
-            var lease = app.Services.GetRequiredService<Lease>();
-            while (!lease.IsHeld)
+            while (!_lease.IsHeld)
                 await Task.Delay(10);
         }
 
@@ -111,7 +110,7 @@ internal static class AllocationRun
         private async Task<int> SettleAsync()
         {
             using var limit = new CancellationTokenSource(SettleLimit);
-            while (_unsettled.Count > 0)
+            while (_lease.Current.Unsettled.Count > 0)
                 await Task.Delay(50, limit.Token);
             return 0;
         }

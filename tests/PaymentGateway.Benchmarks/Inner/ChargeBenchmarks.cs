@@ -4,6 +4,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 using PaymentGateway.Configuration;
 using PaymentGateway.Leasing;
 using PaymentGateway.Processors;
+using PaymentGateway.Queueing;
+using PaymentGateway.Storage;
 using PaymentGateway.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
@@ -27,8 +29,10 @@ public class ChargeBenchmarks : IDisposable
     {
         var options = MetricBenchmarks.ReadOptions();
         var clock = TimeProvider.System;
-        var lease = new Lease(clock, new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)));
-        lease.Confirm(_payment.Epoch, clock.GetTimestamp());
+        var lease = new Lease(
+            new LeasingOptions(TimeSpan.FromDays(1), TimeSpan.FromSeconds(1)), options.Intake, new DoubtNotes(clock),
+            clock);
+        lease.Begin(_payment.Epoch, LedgerState.Unknown, default, clock.GetTimestamp());
         _client = new ProcessorClient(
             options.Processors.All[0], options, new AnswerFromMemory(), lease, new GatewayMetrics(options),
             clock,
