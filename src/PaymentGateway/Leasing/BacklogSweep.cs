@@ -12,26 +12,8 @@ internal sealed partial class BacklogSweep(
 
     private readonly OutageLog _outage = new();
 
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
-    {
-        await foreach (var epoch in lease.EpochsAsync(stoppingToken))
-        {
-            using var ends = CancellationTokenSource.CreateLinkedTokenSource(stoppingToken, epoch.Ended);
-            epoch.Enter();
-            try
-            {
-                await LoadAllAsync(epoch, ends.Token);
-            }
-            catch (OperationCanceledException) when (!stoppingToken.IsCancellationRequested)
-            {
-                // The epoch has ended, and the next one takes its payments over.
-            }
-            finally
-            {
-                epoch.Leave();
-            }
-        }
-    }
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) =>
+        lease.RunEachAsync(LoadAllAsync, stoppingToken);
 
     private async Task LoadAllAsync(Epoch epoch, CancellationToken ends)
     {

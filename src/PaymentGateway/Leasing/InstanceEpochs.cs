@@ -29,6 +29,9 @@ internal sealed class InstanceEpochs(
         return epoch;
     }
 
+    /// <summary>Whether another instance has closed it.</summary>
+    public Task<bool> IsClosedAsync(Epoch epoch) => leases.IsClosedAsync(epoch.Number);
+
     private async Task RefuseOthersAsync(int epoch, List<string> urls, string processors)
     {
         var other = await leases.FindOtherProcessorsAsync(

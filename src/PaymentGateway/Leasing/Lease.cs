@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Runtime.CompilerServices;
 using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
@@ -68,19 +67,41 @@ internal sealed class Lease
     /// <summary>Its payments are taken over, by this instance or another one.</summary>
     public void Forget(int ended) => _former.TryRemove(ended, out _);
 
-    /// <summary>The current epoch, and each that begins later; epochs that end before they are asked for are left
-    /// out.</summary>
-    public async IAsyncEnumerable<Epoch> EpochsAsync([EnumeratorCancellation] CancellationToken cancellation)
+    /// <summary>
+    /// Runs a loop for the current epoch, and once more for each that begins later; one that ends before its turn is
+    /// left out. Completes when a loop ends by itself, otherwise never.
+    /// </summary>
+    /// <param name="loop">Its token is cancelled when the epoch ends, too.</param>
+    public async Task RunEachAsync(Func<Epoch, CancellationToken, Task> loop, CancellationToken stopping)
     {
-        Epoch? last = null;
-        while (true)
+        for (Epoch? last = null; ;)
         {
             var next = Volatile.Read(ref _next).Task;
             var epoch = Current;
-            if (epoch != last && !epoch.HasEnded)
-                yield return last = epoch;
-            else
-                await next.WaitAsync(cancellation);
+            if (epoch == last || epoch.HasEnded)
+            {
+                await next.WaitAsync(stopping);
+                continue;
+            }
+
+            // Not disposed, because what the loop has begun may outlast it.
+            var ends = CancellationTokenSource.CreateLinkedTokenSource(stopping, epoch.Ended).Token;
+            epoch.Enter();
+            try
+            {
+                await loop(last = epoch, ends);
+            }
+            catch (OperationCanceledException) when (epoch.HasEnded && !stopping.IsCancellationRequested)
+            {
+                // The next epoch takes its payments over.
+            }
+            finally
+            {
+                epoch.Leave();
+            }
+
+            if (!epoch.HasEnded)
+                return;
         }
     }
 

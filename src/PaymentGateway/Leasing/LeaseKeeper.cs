@@ -103,10 +103,8 @@ internal sealed partial class LeaseKeeper(
 
         if (renewal is { Row.IsOpen: false, Epoch.HasEnded: false })
         {
-            var epoch = renewal.Epoch;
-            epoch.End();
-            metrics.LeasesLost.Add(1);
-            Log.Lost(log, epoch.Number, epoch.Unsettled.Count);
+            renewal.Epoch.End();
+            NoteLost(renewal.Epoch);
         }
 
         lease.CheckSoon.Set();
@@ -116,14 +114,23 @@ internal sealed partial class LeaseKeeper(
     private async Task BeginAsync()
     {
         var before = lease.Current;
+        var isLost = before.IsSpoiled && !before.HasEnded && await epochs.IsClosedAsync(before);
         // Read first, so that a change of the ledger after the first acceptance is noticed.
         var ledger = await duties.ReadLedgerAsync();
         var askedAt = clock.GetTimestamp();
         var opened = await epochs.OpenAsync();
         Log.Opened(log, opened);
         lease.Begin(opened, ledger, epochs.First, askedAt);
-        if (before.IsSpoiled)
+        if (isLost)
+            NoteLost(before);
+        else if (before.IsSpoiled)
             Log.Spoiled(log, before.Number, before.Unsettled.Count);
+    }
+
+    private void NoteLost(Epoch epoch)
+    {
+        metrics.LeasesLost.Add(1);
+        Log.Lost(log, epoch.Number, epoch.Unsettled.Count);
     }
 
     private async Task DoDutiesAsync(Renewal renewal)

@@ -73,28 +73,13 @@ internal sealed partial class DoubtResolver(
     private readonly ResolvingWait _wait = new();
     private long _loggedAt;
 
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
-    {
-        await foreach (var epoch in lease.EpochsAsync(stoppingToken))
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => lease.RunEachAsync(
+        async (epoch, ends) =>
         {
-            // Not disposed, because look-ups of the epoch may outlast this loop.
-            var ends = CancellationTokenSource.CreateLinkedTokenSource(stoppingToken, epoch.Ended).Token;
-            epoch.Enter();
-            try
-            {
-                await foreach (var payment in epoch.Doubts.TakeAllAsync(ends))
-                    detached.Add(ResolveAsync(epoch, payment, ends));
-            }
-            catch (OperationCanceledException) when (!stoppingToken.IsCancellationRequested)
-            {
-                // The epoch has ended, and the next one takes its payments over.
-            }
-            finally
-            {
-                epoch.Leave();
-            }
-        }
-    }
+            await foreach (var payment in epoch.Doubts.TakeAllAsync(ends))
+                detached.Add(ResolveAsync(epoch, payment, ends));
+        },
+        stoppingToken);
 
     private async Task ResolveAsync(Epoch epoch, Payment payment, CancellationToken ends)
     {

@@ -41,29 +41,9 @@ internal sealed partial class SettlementWorker(
         await base.StopAsync(cancellationToken);
     }
 
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
-    {
-        await foreach (var epoch in lease.EpochsAsync(stoppingToken))
-        {
-            using var ends = CancellationTokenSource.CreateLinkedTokenSource(stoppingToken, epoch.Ended);
-            epoch.Enter();
-            try
-            {
-                await SettleAllAsync(epoch, ends.Token);
-            }
-            catch (OperationCanceledException) when (epoch.HasEnded && !stoppingToken.IsCancellationRequested)
-            {
-                // The next epoch takes its payments over.
-            }
-            finally
-            {
-                epoch.Leave();
-            }
-
-            if (_draining)
-                return;
-        }
-    }
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => lease.RunEachAsync(
+        // An epoch that begins during a stop releases what it has.
+        (epoch, ends) => _draining ? Task.CompletedTask : SettleAllAsync(epoch, ends), stoppingToken);
 
     private async Task SettleAllAsync(Epoch epoch, CancellationToken ends)
     {

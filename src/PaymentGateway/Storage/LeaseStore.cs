@@ -63,6 +63,9 @@ internal sealed class LeaseStore(
         FROM ledger WHERE id = 1
         """;
 
+    private const string IsClosedSql =
+        "SELECT EXISTS (SELECT 1 FROM leases WHERE epoch = @Epoch AND closed_at IS NOT NULL)";
+
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
     private const string ReleaseSql = $"""
@@ -105,6 +108,9 @@ internal sealed class LeaseStore(
     /// <summary>Renews an epoch, and closes others that have ended, in one statement.</summary>
     public Task<RenewalRow> RenewAsync(RenewalArgs renewal) =>
         leases.RunAsync(db => db.QuerySingleAsync<RenewalRow>(RenewalSql, renewal));
+
+    public Task<bool> IsClosedAsync(int epoch) =>
+        leases.RunAsync(db => db.QuerySingleAsync<bool>(IsClosedSql, new { Epoch = epoch }));
 
     public Task CloseAsync(int epoch) => leases.RunAsync(db => db.ExecuteAsync(CloseSql, new { Epoch = epoch }));
 

@@ -160,6 +160,22 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         Assert.Contains($"Epoch {lost} was closed by another instance; its 1 payments can be adopted", Log);
     }
 
+    [PostgresFact]
+    public async Task A_spoiled_epoch_that_another_instance_has_closed_is_lost()
+    {
+        await _stages.StartAsync<LeaseKeeper>();
+        var lost = _stages.Epoch;
+        lost.Unsettled.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost.Number));
+        await Database.Leases.CloseAsync(lost.Number);
+
+        lost.Spoil();
+        await Eventually.HoldsAsync(
+            RenewalAndAsync(() => Task.FromResult(_stages.Epoch.Number > lost.Number)), "the next one begins");
+
+        Assert.True(lost.HasEnded);
+        Assert.Contains($"Epoch {lost.Number} was closed by another instance; its 1 payments can be adopted", Log);
+    }
+
     // Its process is proven to be gone by the lock beside the socket; another identity's is not.
     [PostgresFact]
     public async Task An_earlier_epoch_of_this_socket_is_closed_at_once_and_that_of_another_keeps_its_lease()
