@@ -73,7 +73,7 @@ internal sealed class Epoch(
     private volatile object? _adoptingFrom;
     private ProcessorSet _stored = used;
     private ProcessorSet _wanted = used;
-    private Dictionary<(Guid, DateTime), Payment>? _byAcceptance;
+    private Dictionary<Guid, Payment>? _byId;
 
     /// <summary>Its number owns payments in the table; Nobody before the first epoch.</summary>
     public int Number => number;
@@ -195,8 +195,15 @@ internal sealed class Epoch(
     /// <summary>An acceptance that this epoch has in memory, when it is at rest; null where it has none.</summary>
     public Payment? Find(Guid id, DateTime acceptedAt)
     {
-        _byAcceptance ??= Unsettled.Snapshot().ToDictionary(payment => (payment.Id, payment.AcceptedAt));
-        return _byAcceptance.GetValueOrDefault((id, acceptedAt));
+        if (_byId is null)
+        {
+            _byId = [];
+            // Of two acceptances of an id a purge has deleted the earlier one.
+            foreach (var payment in Unsettled.Snapshot().OrderBy(payment => payment.AcceptedAt))
+                _byId[payment.Id] = payment;
+        }
+
+        return _byId.GetValueOrDefault(id) is { } known && known.AcceptedAt == acceptedAt ? known : null;
     }
 
     /// <summary>It was accepted at that time (UTC) and never loaded into memory, so no charge of it was sent.</summary>

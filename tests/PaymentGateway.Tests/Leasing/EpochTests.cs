@@ -50,8 +50,8 @@ public sealed class EpochTests
     {
         var payment = new Payment(Guid.NewGuid(), 1, Batches.Noon, 1);
         _epoch.Unsettled.Add(payment);
-        // Posted again after a purge that was not noticed yet.
-        _epoch.Unsettled.Add(new Payment(payment.Id, 1, Batches.Noon.AddSeconds(1), 1));
+        // As before a purge that was not noticed yet: its row is gone.
+        _epoch.Unsettled.Add(new Payment(payment.Id, 1, Batches.Noon.AddSeconds(-1), 1));
         _epoch.Backlog.Add(new AcceptanceBatch(1, Batches.Noon.AddHours(1), Batches.Noon.AddHours(2)));
         _epoch.Backlog.AddBroken(new AcceptanceBatch(2, Batches.Noon.AddHours(3), Batches.Noon.AddHours(3)));
 
