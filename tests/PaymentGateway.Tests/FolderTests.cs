@@ -7,42 +7,42 @@ public sealed class FolderTests
     // Folders from the lowest to the highest: each uses exactly the ones beside it, all of which stand above it.
     private static readonly (string Folder, string[] MayUse)[] Order =
     [
-        ("Configuration", []),
-        ("Http", []),
-        ("Queueing", ["Configuration"]),
-        ("Routing", ["Configuration"]),
-        ("Storage", ["Configuration"]),
-        ("Telemetry", ["Configuration"]),
-        ("Leasing", ["Configuration", "Queueing", "Storage", "Telemetry"]),
-        ("Accepting", ["Configuration", "Http", "Leasing", "Storage", "Telemetry"]),
-        ("Processors", ["Configuration", "Http", "Leasing", "Routing", "Storage", "Telemetry"]),
-        ("Recording", ["Configuration", "Leasing", "Queueing", "Storage", "Telemetry"]),
-        ("Settling", [
-            "Configuration", "Leasing", "Processors", "Queueing", "Recording", "Routing", "Storage", "Telemetry"]),
-        ("Summarising", ["Configuration", "Http", "Leasing", "Recording", "Storage", "Telemetry"]),
-        ("Operator/Retention", ["Configuration", "Storage", "Telemetry"]),
-        ("Operator/Admin", ["Accepting", "Configuration", "Http", "Storage"]),
-        ("Operator/Events", ["Http", "Storage"]),
-        ("Operator/Webhooks", ["Configuration", "Http", "Operator/Events", "Storage", "Telemetry"]),
+        ("Hosting/Configuration", []),
+        ("Hosting/Http", []),
+        ("Hosting/Telemetry", ["Hosting/Configuration"]),
+        ("Storage", ["Hosting/Configuration"]),
+        ("Leasing", ["Hosting/Configuration", "Hosting/Telemetry", "Storage"]),
+        ("Accepting", ["Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Storage"]),
+        ("Recording", ["Hosting/Configuration", "Hosting/Telemetry", "Leasing", "Storage"]),
+        ("Charging", [
+            "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Recording", "Storage"]),
+        ("Summarising", [
+            "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Recording", "Storage"]),
+        ("Operator/Retention", ["Hosting/Configuration", "Hosting/Telemetry", "Storage"]),
+        ("Operator/Admin", ["Accepting", "Hosting/Configuration", "Hosting/Http", "Storage"]),
+        ("Operator/Events", ["Hosting/Http", "Storage"]),
+        ("Operator/Webhooks", [
+            "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Operator/Events", "Storage"]),
         ("Operator/Dashboard", [
-            "Configuration", "Http", "Leasing", "Operator/Admin", "Settling", "Storage", "Telemetry"]),
+            "Charging", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Operator/Admin",
+            "Storage"]),
         ("Operator/Reconciliation", [
-            "Configuration", "Http", "Leasing", "Operator/Admin", "Processors", "Queueing", "Routing", "Settling",
-            "Storage", "Telemetry"]),
+            "Charging", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Operator/Admin",
+            "Storage"]),
         ("Operator", [
-            "Configuration", "Http", "Operator/Admin", "Operator/Dashboard", "Operator/Events",
-            "Operator/Reconciliation", "Operator/Retention", "Operator/Webhooks", "Telemetry"]),
+            "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Operator/Admin", "Operator/Dashboard",
+            "Operator/Events", "Operator/Reconciliation", "Operator/Retention", "Operator/Webhooks"]),
         ("Hosting", [
-            "Accepting", "Configuration", "Http", "Leasing", "Operator", "Operator/Admin", "Operator/Dashboard",
-            "Operator/Retention", "Operator/Webhooks", "Processors", "Queueing", "Recording", "Settling", "Storage",
-            "Summarising", "Telemetry"]),
+            "Accepting", "Charging", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing",
+            "Operator", "Operator/Admin", "Operator/Dashboard", "Operator/Retention", "Operator/Webhooks",
+            "Recording", "Storage", "Summarising"]),
         ("Cli", [
-            "Accepting", "Configuration", "Hosting", "Http", "Leasing", "Operator/Admin", "Operator/Reconciliation",
-            "Operator/Webhooks", "Processors", "Storage", "Summarising", "Telemetry"]),
+            "Accepting", "Charging", "Hosting", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry",
+            "Leasing", "Operator/Admin", "Operator/Reconciliation", "Operator/Webhooks", "Storage", "Summarising"]),
     ];
 
     // The project file names these for all files, so only the names of their types show a use.
-    private static readonly string[] Imported = ["Configuration", "Http"];
+    private static readonly string[] Imported = ["Hosting/Configuration", "Hosting/Http"];
 
     // Circles of files that stay for now, each with its reason.
     private static readonly string[] KnownCircles =

@@ -1,5 +1,5 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Accepting;
 

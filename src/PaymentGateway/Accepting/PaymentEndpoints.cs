@@ -1,7 +1,7 @@
 using System.IO.Pipelines;
 using Microsoft.Extensions.Primitives;
 using Microsoft.Net.Http.Headers;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Accepting;
 

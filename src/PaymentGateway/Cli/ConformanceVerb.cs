@@ -1,7 +1,7 @@
 using System.CommandLine;
 using System.Net.Http.Headers;
-using PaymentGateway.Processors;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Charging;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Cli;
 

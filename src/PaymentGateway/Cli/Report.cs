@@ -1,6 +1,6 @@
 using System.CommandLine;
 using System.Text.Encodings.Web;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Cli;
 

@@ -4,7 +4,7 @@ using PaymentGateway.Leasing;
 using PaymentGateway.Operator;
 using PaymentGateway.Operator.Admin;
 using PaymentGateway.Summarising;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Hosting;
 

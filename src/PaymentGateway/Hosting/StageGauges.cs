@@ -1,8 +1,7 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Processors;
+using PaymentGateway.Charging;
 using PaymentGateway.Recording;
-using PaymentGateway.Settling;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Hosting;
 

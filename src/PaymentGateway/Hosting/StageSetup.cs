@@ -3,13 +3,11 @@ using PaymentGateway.Leasing;
 using PaymentGateway.Operator.Dashboard;
 using PaymentGateway.Operator.Retention;
 using PaymentGateway.Operator.Webhooks;
-using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
+using PaymentGateway.Charging;
 using PaymentGateway.Recording;
-using PaymentGateway.Settling;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Hosting;
 

@@ -1,5 +1,4 @@
 using System.Diagnostics.CodeAnalysis;
-using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;

@@ -1,6 +1,5 @@
-using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Leasing;
 

@@ -1,5 +1,3 @@
-using PaymentGateway.Queueing;
-
 namespace PaymentGateway.Leasing;
 
 /// <summary>

@@ -4,7 +4,7 @@ using PaymentGateway.Operator.Events;
 using PaymentGateway.Operator.Reconciliation;
 using PaymentGateway.Operator.Retention;
 using PaymentGateway.Operator.Webhooks;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator;
 

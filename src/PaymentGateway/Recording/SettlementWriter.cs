@@ -1,7 +1,6 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Recording;
 

@@ -1,6 +1,5 @@
 using System.Threading.Channels;
 using PaymentGateway.Leasing;
-using PaymentGateway.Queueing;
 
 namespace PaymentGateway.Recording;
 

@@ -1,6 +1,6 @@
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Summarising;
 

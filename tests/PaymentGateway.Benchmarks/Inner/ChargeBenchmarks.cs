@@ -1,12 +1,11 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Configuration;
+using PaymentGateway.Hosting.Configuration;
 using PaymentGateway.Leasing;
-using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
+using PaymentGateway.Charging;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

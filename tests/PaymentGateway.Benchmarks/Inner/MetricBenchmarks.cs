@@ -1,8 +1,8 @@
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Configuration;
-using PaymentGateway.Configuration;
-using PaymentGateway.Processors;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Configuration;
+using PaymentGateway.Charging;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
-using PaymentGateway.Configuration;
-using PaymentGateway.Routing;
+using PaymentGateway.Hosting.Configuration;
+using PaymentGateway.Charging;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

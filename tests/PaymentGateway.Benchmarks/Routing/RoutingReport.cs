@@ -1,6 +1,6 @@
 using System.Collections.Concurrent;
 using System.Globalization;
-using PaymentGateway.Configuration;
+using PaymentGateway.Hosting.Configuration;
 
 namespace PaymentGateway.Benchmarks.Routing;
 

@@ -1,6 +1,5 @@
-using PaymentGateway.Configuration;
-using PaymentGateway.Processors;
-using PaymentGateway.Routing;
+using PaymentGateway.Hosting.Configuration;
+using PaymentGateway.Charging;
 
 namespace PaymentGateway.Benchmarks.Routing;
 

@@ -1,5 +1,3 @@
-using PaymentGateway.Processors;
-
 namespace PaymentGateway.Tests.Simulation;
 
 /// <content>What is promised beside safety: when, where, how much, and who is told.</content>

@@ -3,7 +3,6 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
 using PaymentGateway.Operator;
-using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Simulation;
 

@@ -3,7 +3,7 @@ namespace PaymentGateway.Tests.Support;
 /// <summary>Which folders of a program use which, read from its using lines and qualified names.</summary>
 internal static class FolderUses
 {
-    // A property's name is no use (options.Settling.MaxRate); PaymentGateway.Settling is one.
+    // A property's name is no use (options.Settling.MaxRate); PaymentGateway.Charging is one.
     private static readonly Regex Qualified = new(
         @"(?<![\w.])(PaymentGateway\.)?(?<folder>[A-Z][a-z]+)(\.(?<within>[A-Z][a-z]+))?(?=[.;])");
     private static readonly Regex Declared = new(@"\b(class|record struct|record|enum|struct|interface) (?<type>\w+)");

@@ -2,7 +2,6 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using PaymentGateway.Hosting;
 using PaymentGateway.Operator;
-using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Support;
 

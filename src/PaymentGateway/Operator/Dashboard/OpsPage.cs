@@ -1,6 +1,6 @@
 using PaymentGateway.Leasing;
 using PaymentGateway.Operator.Admin;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Dashboard;
 

@@ -1,6 +1,6 @@
-using PaymentGateway.Settling;
+using PaymentGateway.Charging;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Dashboard;
 

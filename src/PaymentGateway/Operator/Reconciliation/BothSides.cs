@@ -1,6 +1,5 @@
-using PaymentGateway.Processors;
-using PaymentGateway.Queueing;
-using PaymentGateway.Settling;
+using PaymentGateway.Charging;
+using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Operator.Reconciliation;

@@ -1,6 +1,5 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Processors;
-using PaymentGateway.Routing;
+using PaymentGateway.Charging;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Operator.Reconciliation;

@@ -1,4 +1,4 @@
-using PaymentGateway.Processors;
+using PaymentGateway.Charging;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Operator.Reconciliation;

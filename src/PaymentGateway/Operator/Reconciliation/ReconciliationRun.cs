@@ -1,7 +1,7 @@
 using PaymentGateway.Leasing;
-using PaymentGateway.Processors;
+using PaymentGateway.Charging;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Reconciliation;
 

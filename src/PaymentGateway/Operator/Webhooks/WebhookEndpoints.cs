@@ -1,6 +1,6 @@
 using PaymentGateway.Operator.Events;
 using PaymentGateway.Storage;
-using PaymentGateway.Telemetry;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Webhooks;
 

@@ -1,6 +1,5 @@
-using PaymentGateway.Http;
+using PaymentGateway.Hosting.Http;
 using PaymentGateway.Operator.Reconciliation;
-using PaymentGateway.Processors;
 using Difference = PaymentGateway.Operator.Reconciliation.Difference;
 
 namespace PaymentGateway.Tests.Operator.Reconciliation;

@@ -1,5 +1,4 @@
 using PaymentGateway.Operator.Reconciliation;
-using PaymentGateway.Processors;
 
 namespace PaymentGateway.Tests.Operator.Reconciliation;
 

@@ -6,10 +6,10 @@ public sealed class TestVerbTests
 {
     [Fact]
     public void Folders_of_changed_files_are_chosen_once() => Assert.Equal(
-        ["Settling.", "Operator."],
+        ["Charging.", "Operator."],
         TestVerb.ChangedFolders(
         [
-            "src/PaymentGateway/Settling/DoubtResolver.cs", "tests/PaymentGateway.Tests/Settling/LookUpTests.cs",
+            "src/PaymentGateway/Charging/DoubtResolver.cs", "tests/PaymentGateway.Tests/Charging/LookUpTests.cs",
             "tests/PaymentGateway.Tests/Operator/Admin/ParkedPagerTests.cs", "src/PaymentGateway/Program.cs",
             "docs/testing.md", "",
         ]));

@@ -1,0 +1,99 @@
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Hosting.Telemetry;
+
+namespace PaymentGateway.Charging;
+
+/// <summary>
+/// Writes which payments are in doubt, so that each instance can show them, and which ones a processor holds, so that
+/// every later owner knows it. The first may be late, because no decision reads it; a settlement or a sweep corrects
+/// it.
+/// </summary>
+internal sealed partial class DoubtPublisher(
+    DoubtNotes doubts, DoubtStore store, TimeProvider clock, ILogger<DoubtPublisher> log) : BackgroundService
+{
+    private const int PageMax = 1_000;
+
+    // Most doubts end sooner, and need no row.
+    private static readonly TimeSpan Linger = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan SweepInterval = TimeSpan.FromSeconds(30);
+
+    private readonly List<Payment> _held = [];
+    private long _sweptAt = clock.GetTimestamp();
+    private readonly OutageLog _outage = new();
+
+    /// <summary>Stores the last 422, because nothing tells a later owner of them otherwise.</summary>
+    public override async Task StopAsync(CancellationToken cancellationToken)
+    {
+        await base.StopAsync(cancellationToken);
+        await Task.WhenAny(TryHoldAsync(), Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
+    }
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (true)
+        {
+            await doubts.Changed.WaitAsync(SweepInterval, stoppingToken);
+            await Task.Delay(Linger, clock, stoppingToken);
+            for (var changes = doubts.TakeChanges(); !(await TryHoldAsync() & await TryPublishAsync(changes));)
+                await Task.Delay(RetryAfter, clock, stoppingToken);
+        }
+    }
+
+    // Apart from what is for display, and whoever owns them by now, because an adopter could charge another processor
+    // otherwise.
+    private async Task<bool> TryHoldAsync()
+    {
+        try
+        {
+            _held.AddRange(doubts.TakeHeld());
+            foreach (var page in _held.Chunk(PageMax))
+                await store.HoldAsync(HoldArgs.Of(page));
+            _held.Clear();
+            return true;
+        }
+        catch (Exception failed)
+        {
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.PublishingFailed(log, level, failed.Message);
+            return false;
+        }
+    }
+
+    private async Task<bool> TryPublishAsync(Dictionary<Payment, bool> changes)
+    {
+        try
+        {
+            foreach (var page in Pages(changes, begun: true))
+                await store.MarkAsync(page);
+            foreach (var page in Pages(changes, begun: false))
+                await store.ClearAsync(page);
+            if (clock.GetElapsedTime(_sweptAt) >= SweepInterval)
+            {
+                await store.SweepAsync();
+                _sweptAt = clock.GetTimestamp();
+            }
+
+            _outage.Succeed();
+            return true;
+        }
+        catch (Exception failed)
+        {
+            var level = _outage.Fail(LogLevel.Warning);
+            Log.PublishingFailed(log, level, failed.Message);
+            return false;
+        }
+    }
+
+    private static IEnumerable<DoubtArgs> Pages(Dictionary<Payment, bool> changes, bool begun) => changes
+        .Where(change => change.Value == begun).Select(change => change.Key).Chunk(PageMax)
+        .Select(page => new DoubtArgs(
+            Array.ConvertAll(page, payment => payment.AcceptedAt), Array.ConvertAll(page, payment => payment.Id)));
+
+    private static partial class Log
+    {
+        [LoggerMessage(EventId = 415, Message = "Failed to save in-doubt changes: {Reason}")]
+        public static partial void PublishingFailed(ILogger log, LogLevel level, string reason);
+    }
+}

@@ -1,0 +1,59 @@
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
+using PaymentGateway.Hosting.Telemetry;
+
+namespace PaymentGateway.Charging;
+
+/// <summary>
+/// Reads each second, while payments are in doubt, whether an operator has said that a processor has not charged them.
+/// </summary>
+/// <remarks>
+/// The word is for payments that were in doubt before it, so a later one needs another word. It is dated by no clock:
+/// it came after the reading before the one that found it. A word from before the first reading is not counted, because
+/// this instance does not know which of its payments were in doubt then.
+/// </remarks>
+internal sealed partial class OperatorWords(
+    OperatorWordStore store, Lease lease, DoubtNotes notes, TimeProvider clock, ILogger<OperatorWords> log)
+    : BackgroundService
+{
+    private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
+
+    private readonly OutageLog _outage = new();
+    private (long At, Dictionary<short, int> Counts)? _before;
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        while (true)
+        {
+            try
+            {
+                _before = lease.Current.Doubts.Count > 0 ? await ReadAsync() : null;
+                _outage.Succeed();
+            }
+            catch (Exception failed)
+            {
+                var level = _outage.Fail(LogLevel.Warning);
+                Log.NotRead(log, level, failed.Message);
+            }
+
+            await Task.Delay(Interval, clock, stoppingToken);
+        }
+    }
+
+    private async Task<(long At, Dictionary<short, int> Counts)> ReadAsync()
+    {
+        var askedAt = clock.GetTimestamp();
+        var counts = (await store.WordsAsync()).ToDictionary(row => row.Id, row => row.Count);
+        if (_before is { } before)
+            foreach (var (processor, count) in counts)
+                if (before.Counts.TryGetValue(processor, out var known) && count > known)
+                    notes.EndAt(processor, before.At);
+        return (askedAt, counts);
+    }
+
+    private static partial class Log
+    {
+        [LoggerMessage(EventId = 416, Message = "Failed to read what operators said of processors: {Reason}")]
+        public static partial void NotRead(ILogger log, LogLevel level, string reason);
+    }
+}

@@ -1,0 +1,65 @@
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Resources;
+using OpenTelemetry.Trace;
+
+namespace PaymentGateway.Hosting.Telemetry;
+
+/// <summary>Metrics and traces by OTLP; nothing of it runs without an endpoint (docs/metrics.md).</summary>
+internal static class OtlpExport
+{
+    private const string Endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+    // Makes a span of each request, with the trace that its client sent.
+    private const string Requests = "Microsoft.AspNetCore";
+
+    // http.server.request.duration and http.server.active_requests: stock dashboards of ASP.NET show them.
+    private const string RequestMeter = "Microsoft.AspNetCore.Hosting";
+
+    public static void AddOtlpExport(
+        this IServiceCollection services, IConfiguration configuration, GatewayOptions options)
+    {
+        if (string.IsNullOrWhiteSpace(configuration[Endpoint]))
+            return;
+
+        services.AddOpenTelemetry()
+            .ConfigureResource(resource => resource.AddService(
+                "payment-gateway", autoGenerateServiceInstanceId: false, serviceInstanceId: options.Instance.Name))
+            .WithMetrics(metrics => metrics.AddMeter(GatewayMetrics.MeterName, MetricListener.Npgsql, RequestMeter)
+                .AddView(ViewOf).AddOtlpExporter())
+            .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());
+        services.AddHostedService<OtlpFlush>();
+    }
+
+    // The instruments and buckets are those of Prometheus' format.
+    private static MetricStreamConfiguration? ViewOf(Instrument instrument)
+    {
+        if (instrument.Meter.Name == MetricListener.Npgsql && !MetricListener.IsOfPools(instrument))
+            return MetricStreamConfiguration.Drop;
+
+        var bounds = MeasuredInstrument.BoundsOf(instrument);
+        return bounds.Length == 0 ? null : new ExplicitBucketHistogramConfiguration { Boundaries = bounds };
+    }
+}
+
+/// <summary>
+/// Sends the last metrics and traces when every part has stopped. The providers would do so when they are disposed, one
+/// after the other with 5 s each, while a receiver that never answers must not delay a stop.
+/// </summary>
+internal sealed class OtlpFlush(MeterProvider metrics, TracerProvider traces) : IHostedLifecycleService
+{
+    private const int LimitMilliseconds = 2_000;
+
+    public Task StartingAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StoppingAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StoppedAsync(CancellationToken cancellationToken) => Task.WhenAll(
+        Task.Run(() => metrics.Shutdown(LimitMilliseconds), CancellationToken.None),
+        Task.Run(() => traces.Shutdown(LimitMilliseconds), CancellationToken.None));
+}
