@@ -28,12 +28,10 @@ internal sealed partial class IntakeWriter(
     {
         var epoch = lease.Current;
         var times = epoch.Acceptances.Begin(batch.Count);
+        DateTime[] stored;
         try
         {
-            var results = await StoreOnceAsync(batch, epoch, times, isPart);
-            epoch.Acceptances.End(times);
-            _outage.Succeed();
-            await AnswerAsync(batch, results, epoch);
+            stored = await InsertAsync(ToArgs(batch, times, epoch, isPart));
         }
         catch (PostgresException blocked) when (blocked.SqlState == PostgresErrorCodes.LockNotAvailable
             && batch.Count > 1)
@@ -44,22 +42,37 @@ internal sealed partial class IntakeWriter(
             await Task.WhenAll(
                 StoreAsync(batch.GetRange(0, half), isPart: true),
                 StoreAsync(batch.GetRange(half, batch.Count - half), isPart: true));
+            return;
         }
         catch (Exception failed)
         {
             // An error of PostgreSQL proves that nothing was stored. Otherwise the INSERT may have been committed
             // before the connection broke, or still be. The next epoch finds what it has stored; until then these times
             // stay in the low-water mark.
-            if (failed is not PostgresException { InvariantSeverity: "ERROR" })
+            if (failed is not (PostgresException { InvariantSeverity: "ERROR" } or NotSentException))
             {
                 epoch.Backlog.AddBroken(times);
                 epoch.Spoil();
             }
 
             epoch.Acceptances.End(times);
-            ReportFailed(batch.Count, (failed as PostgresException)?.MessageText ?? failed.Message);
+            ReportFailed(batch.Count, failed);
             batch.ForEach(static acceptance => acceptance.TrySetResult(AcceptResult.Unavailable));
+            return;
         }
+
+        _outage.Succeed();
+        // Before the answer, otherwise the client's next payment could overtake this one; and before any other
+        // statement, because that may fail, and these are stored.
+        var added = batch.ConvertAll(static acceptance => acceptance.Payment);
+        if (stored.Length < batch.Count)
+            added.RemoveAll(payment => !Array.Exists(stored, at => at == payment.AcceptedAt));
+        Enqueue(added, times, epoch);
+        epoch.Acceptances.End(times);
+        var results = stored.Length < batch.Count
+            ? await SortOutAsync(batch, added)
+            : new AcceptResult[batch.Count];
+        await AnswerAsync(batch, results, epoch);
     }
 
     // What a closed epoch could not store is stored by the next one, if that has begun meanwhile.
@@ -75,40 +88,22 @@ internal sealed partial class IntakeWriter(
             await StoreAsync(again, isPart: true);
     }
 
-    /// <summary>Stores the batch and enqueues its new payments, which the epoch now owns.</summary>
-    /// <returns>One result per payment.</returns>
-    private async Task<AcceptResult[]> StoreOnceAsync(
-        List<PendingAcceptance> batch, Epoch epoch, AcceptanceBatch times, bool isPart)
+    /// <returns>The acceptance times of the new payments, which the epoch now owns.</returns>
+    private async Task<DateTime[]> InsertAsync(StoreArgs args)
     {
-        var args = ToArgs(batch, times, epoch);
-        if (isPart)
-            args = args with { LockTimeout = ShortLockTimeout };
         var sentAt = clock.GetTimestamp();
-        DateTime[] stored;
         try
         {
-            stored = await store.StoreAsync(args);
+            return await store.StoreAsync(args);
         }
         finally
         {
-            metrics.StoreBatchSize.Record(batch.Count);
+            metrics.StoreBatchSize.Record(args.Ids.Length);
             metrics.StoreDuration.Record(clock.GetElapsedTime(sentAt).TotalSeconds);
         }
-
-        // Enqueue before the answer, otherwise the client's next payment could overtake this one.
-        if (stored.Length == batch.Count)
-        {
-            Enqueue(batch.ConvertAll(static acceptance => acceptance.Payment), times, epoch);
-            return new AcceptResult[batch.Count];
-        }
-
-        var added = new List<Payment>(stored.Length);
-        var results = await SortOutKnownAsync(batch, args, stored, added);
-        Enqueue(added, times, epoch);
-        return results;
     }
 
-    private static StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times, Epoch epoch)
+    private static StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times, Epoch epoch, bool isPart)
     {
         var args = new StoreArgs(
             new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], epoch.Number);
@@ -121,22 +116,22 @@ internal sealed partial class IntakeWriter(
             args.AcceptedAts[i] = payment.AcceptedAt;
         }
 
-        return args;
+        return isPart ? args with { LockTimeout = ShortLockTimeout } : args;
     }
 
     // Some ids were known, or the epoch is closed and nothing was stored. The INSERT itself says which are new, because
     // another server of the database may show a committed row late.
-    private async Task<AcceptResult[]> SortOutKnownAsync(
-        List<PendingAcceptance> batch, StoreArgs args, DateTime[] stored, List<Payment> added)
+    private async Task<AcceptResult[]> SortOutAsync(List<PendingAcceptance> batch, List<Payment> added)
     {
-        var known = (await store.FindAsync(args.Ids)).ToDictionary(row => row.CorrelationId);
+        var known = await FindAsync(batch);
         var results = new AcceptResult[batch.Count];
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;
-            if (Array.Exists(stored, at => at == payment.AcceptedAt))
-                added.Add(payment);
-            else if (!known.TryGetValue(payment.Id, out var row))
+            if (added.Contains(payment))
+                continue;
+
+            if (!known.TryGetValue(payment.Id, out var row))
                 results[i] = AcceptResult.Unavailable;
             else if (row.AmountCents != payment.AmountCents)
                 results[i] = AcceptResult.Conflict;
@@ -149,6 +144,21 @@ internal sealed partial class IntakeWriter(
         if (conflicts > 0)
             metrics.Refused.Add(conflicts, Reasons.Conflict);
         return results;
+    }
+
+    private async Task<Dictionary<Guid, StoredPayment>> FindAsync(List<PendingAcceptance> batch)
+    {
+        try
+        {
+            var rows = await store.FindAsync([.. batch.Select(acceptance => acceptance.Payment.Id)]);
+            return rows.ToDictionary(row => row.CorrelationId);
+        }
+        catch (Exception failed)
+        {
+            // Nothing is known of these, so their clients repeat them.
+            ReportFailed(batch.Count, failed);
+            return [];
+        }
     }
 
     // While older payments wait in the table, new ones wait there behind them. Those of an epoch that has ended
@@ -166,10 +176,10 @@ internal sealed partial class IntakeWriter(
         epoch.Queue.AddAll(added);
     }
 
-    private void ReportFailed(int count, string reason)
+    private void ReportFailed(int count, Exception failed)
     {
         var level = _outage.Fail(LogLevel.Error);
-        Log.StoringFailed(log, level, count, reason);
+        Log.StoringFailed(log, level, count, (failed as PostgresException)?.MessageText ?? failed.Message);
     }
 
     private static partial class Log

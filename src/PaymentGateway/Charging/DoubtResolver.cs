@@ -146,7 +146,8 @@ internal sealed partial class DoubtResolver(
         // Read before the look-ups: an earlier call may be stored between a look-up's answer and the horizon's end.
         var horizonEnd = payment.DoubtSince + clock.TicksOf(lanes.HorizonOf(payment.MayBeAt));
         var isPastHorizon = clock.GetTimestamp() >= horizonEnd;
-        var answers = await AskAllAsync(payment, ends);
+        // A silent processor must not keep the epoch from its rest. Of what is not waited for, nothing is used.
+        var answers = await AskAllAsync(payment, ends).WaitAsync(ends);
         if (answers.Find(IsFound) is { Lane: not null } found)
             return Found(epoch, payment, found.Lane, found.Outcome);
 
@@ -175,7 +176,7 @@ internal sealed partial class DoubtResolver(
         {
             var proofs = await Task.WhenAll(absent.ConvertAll(async answer => new Answer(
                 answer.Lane, await _known[answer.Lane].ProveAbsenceAsync(
-                    payment, horizonEnd, isQuiet ? OldestKnown(answer.Lane) : null, ends))));
+                    payment, horizonEnd, isQuiet ? OldestKnown(answer.Lane) : null, ends)))).WaitAsync(ends);
             if (Array.Find(proofs, IsFound) is { Lane: not null } late)
                 return Found(epoch, payment, late.Lane, late.Outcome);
 

@@ -27,7 +27,8 @@ internal sealed partial class OperatorWords(
         {
             try
             {
-                _before = lease.Current.Doubts.Count > 0 ? await ReadAsync() : null;
+                // What a former epoch had in doubt is taken over in a moment.
+                _before = lease.Current.Doubts.Count > 0 || lease.Former.Count > 0 ? await ReadAsync() : null;
                 _outage.Succeed();
             }
             catch (Exception failed)

@@ -25,8 +25,9 @@ internal sealed partial class OrphanAdoption(
         var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await adoptions.WritersAsync() : [];
         foreach (var ended in _closed.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
             _closed.Remove(ended);
-        foreach (var taken in former.Except(orphans.Select(orphaned => orphaned.Epoch)))
-            lease.Forget(taken);
+        if (former.Length > 0)
+            foreach (var taken in former.Except(await adoptions.NotAdoptedAsync(former)))
+                lease.Forget(taken);
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
@@ -63,7 +64,7 @@ internal sealed partial class OrphanAdoption(
         var former = lease.Former.GetValueOrDefault(orphaned.Epoch);
         var limit = Math.Min(
             former is null ? options.AdoptionPage : options.TakeOverPage,
-            adopted.RemainingCapacity(adopter, new ProcessorSet(orphaned.UsedProcessors)));
+            adopted.RemainingCapacity(adopter, former, new ProcessorSet(orphaned.UsedProcessors)));
         if (limit <= 0 || !adopter.IsHeld || former is { IsAtRest: false })
             return null;
 
@@ -90,7 +91,8 @@ internal sealed partial class OrphanAdoption(
 
             return page;
         }
-        catch (Exception uncertain) when (uncertain is not PostgresException { InvariantSeverity: "ERROR" })
+        catch (Exception uncertain) when (
+            uncertain is not (PostgresException { InvariantSeverity: "ERROR" } or NotSentException))
         {
             // Whatever failed, the adoption may be committed, and this epoch then owns rows that it does not know. An
             // ERROR proves that nothing was committed; the end of a backend does not.
@@ -138,10 +140,13 @@ internal sealed class AdoptedPayments(DoubtNotes notes, SettlingOptions options)
 {
     // Doubts at several processors fill half at most, so doubts that one charge can settle still fit.
     /// <param name="adopter">The epoch that adopts.</param>
+    /// <param name="former">As below: its doubts were in memory already, and what it never sent waits for none.</param>
     /// <param name="used">The processors that their epoch may have used.</param>
-    public int RemainingCapacity(Epoch adopter, ProcessorSet used) => Math.Min(
-        (used.IsEmpty || used.IsSingle ? options.DoubtsMax : options.DoubtsMax / 2) - adopter.Doubts.Count,
-        adopter.Queue.RemainingCapacity);
+    public int RemainingCapacity(Epoch adopter, Epoch? former, ProcessorSet used) => former is not null
+        ? adopter.Queue.RemainingCapacity
+        : Math.Min(
+            (used.IsEmpty || used.IsSingle ? options.DoubtsMax : options.DoubtsMax / 2) - adopter.Doubts.Count,
+            adopter.Queue.RemainingCapacity);
 
     /// <param name="adopter">The epoch that owns the payment in the table.</param>
     /// <param name="row">Its row; MayBeAt has the processors at which its earlier owners may have charged it.</param>

@@ -8,7 +8,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
 {
     private readonly object _gate = new();
     private readonly List<StoredRange> _ranges = [];
-    private readonly List<AcceptanceBatch> _broken = [];
+    private readonly List<StoredRange> _broken = [];
 
     public AsyncAutoResetEvent Added { get; } = new(clock);
 
@@ -19,15 +19,7 @@ internal sealed class StoredBacklog(TimeProvider clock)
     public void Add(AcceptanceBatch batch)
     {
         lock (_gate)
-        {
-            // Neighbours become one range, otherwise a long outage grows the list. Only neighbours: a batch between
-            // them that went to memory would be read, and charged, a second time.
-            if (_ranges.Count > 0 && _ranges[^1] is var last && last.LastBatch == batch.Number - 1)
-                _ranges[^1] = last with { To = batch.To, LastBatch = batch.Number };
-            else
-                _ranges.Add(new StoredRange(batch.From, batch.To, batch.Number));
-        }
-
+            Append(_ranges, batch);
         Added.Set();
     }
 
@@ -38,7 +30,17 @@ internal sealed class StoredBacklog(TimeProvider clock)
     public void AddBroken(AcceptanceBatch batch)
     {
         lock (_gate)
-            _broken.Add(batch);
+            Append(_broken, batch);
+    }
+
+    // Neighbours become one range, otherwise a long outage grows the list. Only neighbours: a batch between them that
+    // went to memory would be taken for one that did not.
+    private static void Append(List<StoredRange> ranges, AcceptanceBatch batch)
+    {
+        if (ranges.Count > 0 && ranges[^1] is var last && last.LastBatch == batch.Number - 1)
+            ranges[^1] = last with { To = batch.To, LastBatch = batch.Number };
+        else
+            ranges.Add(new StoredRange(batch.From, batch.To, batch.Number));
     }
 
     public StoredRange? Next()
@@ -65,14 +67,13 @@ internal sealed class StoredBacklog(TimeProvider clock)
     {
         lock (_gate)
             return _ranges.Exists(range => range.From <= acceptedAt && acceptedAt <= range.To)
-                || _broken.Exists(batch => batch.From <= acceptedAt && acceptedAt <= batch.To);
+                || _broken.Exists(range => range.From <= acceptedAt && acceptedAt <= range.To);
     }
 
     public DateTime? Oldest()
     {
         lock (_gate)
-            return _ranges.Select(range => (DateTime?)range.From).Concat(
-                _broken.Select(batch => (DateTime?)batch.From)).Min();
+            return _ranges.Concat(_broken).Min(range => (DateTime?)range.From);
     }
 }
 

@@ -23,6 +23,9 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
         ORDER BY epoch
         """;
 
+    private const string NotAdoptedSql =
+        "SELECT epoch FROM leases WHERE epoch = ANY(@Epochs) AND adopted_at IS NULL";
+
     // A page of an owner's payments by time. Settled ones count, otherwise many of them would make a statement slow.
     // The page has all payments of its last time, so that the next page begins after that.
     public const string Page = """
@@ -102,6 +105,10 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
     /// <param name="instance">The identity of this instance.</param>
     public Task<List<EpochRow>> OrphanedAsync(string instance) =>
         shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql, new { Instance = instance }));
+
+    /// <summary>Those of some epochs that may own unsettled payments, closed or not.</summary>
+    public Task<List<int>> NotAdoptedAsync(int[] epochs) =>
+        shared.ListAsync(db => db.QueryAsync<int>(NotAdoptedSql, new { Epochs = epochs }));
 
     /// <summary>Moves the unsettled payments of a page to a new owner and returns them unsorted.</summary>
     /// <remarks>

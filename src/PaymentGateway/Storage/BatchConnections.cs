@@ -37,9 +37,7 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimePro
             var taken = await TakeAsync();
             try
             {
-                // Opened here, because Dapper closes what it opens.
-                if (taken.Connection.State != ConnectionState.Open)
-                    await taken.Connection.OpenAsync();
+                await OpenAsync(taken.Connection);
                 return await MultiHost.RunAsync(taken.Connection, statement, args);
             }
             finally
@@ -76,6 +74,20 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimePro
         if (isKept)
             await DropAsync(last.Connection);
         return new Kept(pool.CreateConnection(), clock.GetTimestamp(), UsedAt: 0);
+    }
+
+    // Opened here, because Dapper closes what it opens.
+    private static async Task OpenAsync(NpgsqlConnection connection)
+    {
+        try
+        {
+            if (connection.State != ConnectionState.Open)
+                await connection.OpenAsync();
+        }
+        catch (Exception failed)
+        {
+            throw new NotSentException(failed);
+        }
     }
 
     private static async Task<bool> AnswersAsync(NpgsqlConnection connection)
@@ -128,3 +140,6 @@ internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimePro
     /// <summary>A connection with monotonic timestamps of its start and its last statement's end.</summary>
     private readonly record struct Kept(NpgsqlConnection Connection, long OpenedAt, long UsedAt);
 }
+
+/// <summary>No connection could be opened, so the statement was surely not sent.</summary>
+internal sealed class NotSentException(Exception cause) : NpgsqlException(cause.Message, cause);

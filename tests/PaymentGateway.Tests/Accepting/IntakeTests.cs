@@ -123,6 +123,39 @@ public sealed class IntakeTests : OwnDatabase
         Assert.Equal(id, Assert.Single(TakeAll(rig)));
     }
 
+    // The statement that asks for the known ones may fail, and that proves nothing of those that were stored.
+    [PostgresFact]
+    public async Task What_an_INSERT_stored_is_queued_though_the_known_ones_of_its_batch_cannot_be_asked_for()
+    {
+        await using var rig = await StartAsync();
+        var (known, added) = (Guid.NewGuid(), Guid.NewGuid());
+        await AcceptAsync(rig, known);
+        await Database.ExecuteAsync("ALTER TABLE payments RENAME COLUMN held_by TO taken_away");
+
+        // The first one has an INSERT of its own, and the others share the next.
+        var results = await Task.WhenAll(
+            AcceptAsync(rig, Guid.NewGuid()), AcceptAsync(rig, known), AcceptAsync(rig, added));
+
+        Assert.Equal([AcceptResult.Accepted, AcceptResult.Unavailable, AcceptResult.Accepted], results);
+        await Eventually.HoldsAsync(() => rig.Queue.Count == 3, "they are in the queue");
+        Assert.Contains(added, TakeAll(rig));
+        Assert.False(rig.Epoch.IsSpoiled);
+    }
+
+    [Fact]
+    public async Task An_INSERT_that_was_not_sent_leaves_the_epoch_as_it_is()
+    {
+        var nobody = new Uri("http://127.0.0.1:9");
+        await using var stages = Stages.BuildLanes(nobody, nobody, TimeProvider.System);
+        var pending = new PendingAcceptance(new Payment(Guid.NewGuid(), 1990, Batches.Noon, 1));
+
+        await stages.Part<IntakeWriter>().StoreAsync([pending]);
+
+        Assert.Equal(AcceptResult.Unavailable, await pending.Task);
+        Assert.False(stages.Epoch.IsSpoiled);
+        Assert.Null(stages.Epoch.Backlog.Oldest());
+    }
+
     [PostgresFact]
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {

@@ -362,6 +362,43 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         Assert.Equal(3, Stages.Open.Count);
     }
 
+    // One processor's silence would hold up what the other one alone can settle.
+    [PostgresFact]
+    public async Task Doubts_do_not_hold_up_the_takeover_of_what_the_former_epoch_never_sent()
+    {
+        var former = Stages.Epoch;
+        var stored = await Database.StoreAsync(_mine, 3);
+        foreach (var (id, at) in stored.Ids.Select((id, at) => (id, at)))
+            former.Unsettled.Add(new Payment(id, 1990, stored.AcceptedAts[at], _mine));
+        Stages.HoldLease(await Database.OpenEpochAsync());
+        for (var doubt = 0; doubt < DoubtsMax; doubt++)
+        {
+            var payment = new Payment(Guid.NewGuid(), 1990, Batches.Noon, Stages.Epoch.Number);
+            payment.Adopt(Known.AtBoth, Clock.GetTimestamp());
+            Stages.Doubts.Add(payment);
+        }
+
+        await Database.Leases.CloseAsync(_mine);
+        await Adoption.AdoptAllAsync([_mine]);
+
+        Assert.Equal(stored.Ids, Queued());
+    }
+
+    // A renewal passes a locked lease by, so it closes it later.
+    [PostgresFact]
+    public async Task A_former_epoch_is_forgotten_when_all_is_taken_over_and_not_before_its_close()
+    {
+        Stages.HoldLease(await Database.OpenEpochAsync());
+
+        await Adoption.AdoptAllAsync([_mine]);
+        Assert.Contains(_mine, Stages.Lease.Former.Keys);
+        await Database.Leases.CloseAsync(_mine);
+        await Adoption.AdoptAllAsync([_mine]);
+        await Adoption.AdoptAllAsync([_mine]);
+
+        Assert.Empty(Stages.Lease.Former);
+    }
+
     [PostgresFact]
     public async Task A_release_commits_a_page_of_payments_at_a_time()
     {
