@@ -28,7 +28,7 @@ public sealed partial class LogFormatterTests
 
         Assert.Matches(
             @"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z " + name
-                + @": PaymentGateway\.Settling\.OwnedPayments\[420\] It said: zwölf\n$",
+                + @": PaymentGateway\.Charging\.OwnedPayments\[420\] It said: zwölf\n$",
             _text.Lines.Single());
         Assert.Equal($"{level}", Json().GetProperty("level").GetString());
     }
