@@ -55,8 +55,8 @@ namespace PaymentGateway;
 /// <para>
 /// <i>When an assertion fails</i>, code of ours is wrong, and a wrong ledger is worse than a late payment. The payment
 /// becomes <see cref="PaymentPhase.Broken"/>, which no transition leaves, and <see cref="BrokenLifeException"/> reaches
-/// the loop, which ends the epoch and parks the payment for an operator (OwnedPayments.BreakAsync). It is parked before
-/// the lease expires, because an adopter would meet the same assertion, and so on from instance to instance.
+/// the loop, which ends the epoch and parks the payment for an operator (OwnedPayments.BreakAsync). The next
+/// epoch takes over only when it is parked, because it would meet the same assertion.
 /// </para>
 /// <para>
 /// One stage has a payment at a time. The phase changes by compare-and-swap, so two stages that have one at once fail

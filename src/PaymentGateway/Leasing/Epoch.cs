@@ -47,7 +47,7 @@ namespace PaymentGateway.Leasing;
 /// <para>
 /// <i>An example.</i> The connection of an INSERT breaks while 20,000 payments are queued. The epoch, 7, is spoiled.
 /// The keeper opens epoch 8 and ends epoch 7; ten charges are in flight, and are answered within milliseconds. The next
-/// renewal closes epoch 7, so the broken INSERT stores nothing more unless it began before. Pages of 500 payments go
+/// renewal closes epoch 7, so the broken INSERT stores nothing more unless it began before. Pages of 2,500 payments go
 /// from 7 to 8 in the table, and the same objects from one queue to the other in memory. The search of epoch 7 ends
 /// when every transaction has ended that was writing payments after its close; it finds what the INSERT has stored,
 /// whose client got 503, and settles it.

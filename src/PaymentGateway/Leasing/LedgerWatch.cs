@@ -37,7 +37,7 @@ internal sealed partial class LedgerWatch(LedgerStateStore ledger, PaymentStore 
         return _latest = state;
     }
 
-    /// <summary>Ends an epoch whose payments are perhaps not in the ledger any more.</summary>
+    /// <summary>Spoils an epoch whose payments are perhaps not in the ledger any more.</summary>
     /// <param name="epoch">The epoch that was renewed.</param>
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(Epoch epoch, LedgerState state)

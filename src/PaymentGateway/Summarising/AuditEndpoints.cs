@@ -75,7 +75,7 @@ internal static class AuditEndpoints
         // A caller that hung up must not purge; Kestrel notices it only when it reads the socket again.
         await Task.Delay(HangUpNoticed, clock, context.RequestAborted);
         await ledger.PurgeAsync(until, context.RequestAborted);
-        // Payments in memory are looked up in the new ledger at once; other instances find out within a renewal.
+        // This instance begins its next epoch at once, and others notice the purge at their next renewal.
         lease.CheckSoon.Set();
         context.Response.StatusCode = 200;
         context.Response.ContentLength = 0;
