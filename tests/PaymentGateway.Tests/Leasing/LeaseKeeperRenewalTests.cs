@@ -173,7 +173,9 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
             RenewalAndAsync(() => Task.FromResult(_stages.Epoch.Number > lost.Number)), "the next one begins");
 
         Assert.True(lost.HasEnded);
-        Assert.Contains($"Epoch {lost.Number} was closed by another instance; its 1 payments can be adopted", Log);
+        await Eventually.HoldsAsync(
+            () => Log.Contains($"Epoch {lost.Number} was closed by another instance; its 1 payments can be adopted"),
+            "the loss is told");
     }
 
     // Its process is proven to be gone by the lock beside the socket; another identity's is not.
