@@ -194,6 +194,10 @@ internal sealed class Intake(
 
 internal enum AcceptResult
 {
+    /// <summary>Not stored in time; the client may retry. First, so that a result that nobody set acknowledges
+    /// nothing.</summary>
+    Unavailable,
+
     /// <summary>Acknowledged, by this or an earlier request with the same id and amount.</summary>
     Accepted,
 
@@ -202,9 +206,6 @@ internal enum AcceptResult
 
     /// <summary>Too many payments wait, or a statement does not answer.</summary>
     Overloaded,
-
-    /// <summary>Not stored in time; the client may retry.</summary>
-    Unavailable,
 }
 
 /// <summary>

@@ -69,13 +69,14 @@ internal sealed partial class IntakeWriter(
             added.RemoveAll(payment => !Array.Exists(stored, at => at == payment.AcceptedAt));
         Enqueue(added, times, epoch);
         epoch.Acceptances.End(times);
-        var results = stored.Length < batch.Count
-            ? await SortOutAsync(batch, added)
-            : new AcceptResult[batch.Count];
-        await AnswerAsync(batch, results, epoch);
+        if (added.Count < batch.Count)
+            await AnswerAsync(batch, await SortOutAsync(batch, added), epoch);
+        else
+            batch.ForEach(static acceptance => acceptance.TrySetResult(AcceptResult.Accepted));
     }
 
-    // What a closed epoch could not store is stored by the next one, if that has begun meanwhile.
+    // A closed epoch stores nothing. The payments of such a batch are stored once more if the next epoch has begun
+    // meanwhile, because their clients would have to repeat them otherwise.
     private async Task AnswerAsync(List<PendingAcceptance> batch, AcceptResult[] results, Epoch epoch)
     {
         var again = new List<PendingAcceptance>();
@@ -129,12 +130,9 @@ internal sealed partial class IntakeWriter(
         {
             var payment = batch[i].Payment;
             if (added.Contains(payment))
-                continue;
-
-            if (!known.TryGetValue(payment.Id, out var row))
-                results[i] = AcceptResult.Unavailable;
-            else if (row.AmountCents != payment.AmountCents)
-                results[i] = AcceptResult.Conflict;
+                results[i] = AcceptResult.Accepted;
+            else if (known.TryGetValue(payment.Id, out var row))
+                results[i] = row.AmountCents == payment.AmountCents ? AcceptResult.Accepted : AcceptResult.Conflict;
         }
 
         if (results.Contains(AcceptResult.Unavailable))
@@ -155,14 +153,14 @@ internal sealed partial class IntakeWriter(
         }
         catch (Exception failed)
         {
-            // Nothing is known of these, so their clients repeat them.
+            // The clients of the payments that were not added get 503, and repeat them.
             ReportFailed(batch.Count, failed);
             return [];
         }
     }
 
-    // While older payments wait in the table, new ones wait there behind them. Those of an epoch that has ended
-    // meanwhile are taken over by the next one.
+    // New payments go to the table while older ones wait there, otherwise they would be charged before these. If the
+    // epoch has ended meanwhile, the next one takes them over.
     private void Enqueue(List<Payment> added, AcceptanceBatch times, Epoch epoch)
     {
         metrics.Accepted.Add(added.Count);

@@ -271,8 +271,7 @@ internal sealed partial class DoubtResolver(
     // Id, requestedAt and processor stay the same: the first call to arrive is stored, the other gets 422.
     private async Task<ResolvingStep> ChargeAgainAsync(Epoch epoch, Payment payment, ProcessorLane lane)
     {
-        // The epoch's end may have come during the look-up. ChargeContent would also send nothing, but its
-        // exception counts as a failed call: a few would open the circuit of a healthy processor.
+        // The epoch may have ended during the look-up.
         if (!owned.MayCharge(epoch) || !lane.IsEnabled
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again("404, and the processor takes no charge now");

@@ -27,7 +27,7 @@ internal sealed partial class OperatorWords(
         {
             try
             {
-                // What a former epoch had in doubt is taken over in a moment.
+                // A former epoch's payments in doubt belong to the next epoch as soon as it has taken them over.
                 _before = lease.Current.Doubts.Count > 0 || lease.Former.Count > 0 ? await ReadAsync() : null;
                 _outage.Succeed();
             }

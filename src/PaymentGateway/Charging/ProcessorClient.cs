@@ -114,11 +114,17 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception failed)
         {
-            // Without a byte sent nothing is stored: there was no connection in time, or the lease has expired. After
-            // the first byte the payment may be stored, whatever the exception.
+            // Without a byte sent nothing is stored: there was no connection in time, or the epoch has ended or is not
+            // held. After the first byte the payment may be stored, whatever the exception.
             outcome = new ChargeOutcome(
                 content.HasBegun ? ChargeResult.InDoubt : ChargeResult.Refused, null,
                 failed.InnerException is { } inner ? $"{failed.Message} {inner.Message}" : failed.Message);
+        }
+
+        if (content.IsWithheld)
+        {
+            Health.EndUnsent(probe);
+            return outcome;
         }
 
         // Only 200 and 422 show that the processor itself works; 401 and 404 come from a proxy.
@@ -320,10 +326,14 @@ internal sealed partial class ProcessorClient : IDisposable
         /// <summary>False: no byte of the charge was sent, not even the headers.</summary>
         public bool HasBegun { get; private set; }
 
+        /// <summary>The last check failed, so this instance sent nothing.</summary>
+        public bool IsWithheld { get; private set; }
+
         // The overload with a token calls this one; the handler closes the connection of a call that is cancelled.
         protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context)
         {
-            if (!lease.MayCharge(payment))
+            IsWithheld = !lease.MayCharge(payment);
+            if (IsWithheld)
                 throw new OperationCanceledException("The payment is not this instance's to charge any more.");
 
             payment.Send();

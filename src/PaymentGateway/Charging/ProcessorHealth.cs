@@ -127,6 +127,15 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         }
     }
 
+    /// <summary>Ends a charge that this instance itself did not send, which says nothing of the processor.</summary>
+    /// <param name="probe">The result of <see cref="Begin"/>.</param>
+    public void EndUnsent(bool probe)
+    {
+        lock (_gate)
+            if (probe)
+                _probeSince = null;
+    }
+
     public void Observe(HealthReport newest)
     {
         lock (_gate)

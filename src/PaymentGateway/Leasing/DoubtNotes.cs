@@ -1,8 +1,8 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// What the ledger does not know yet of payments in doubt, and what operators have said of them. It outlives an epoch,
-/// because it is true for any owner. Any thread may note; one reader takes.
+/// Changes of payments in doubt that the ledger does not have yet, and operators' words on processors. They outlive an
+/// epoch, because they are true for any owner. Any thread may note; one reader takes.
 /// </summary>
 internal sealed class DoubtNotes(TimeProvider clock)
 {
@@ -58,8 +58,7 @@ internal sealed class DoubtNotes(TimeProvider clock)
     /// <param name="before">A monotonic timestamp from before the operator said it.</param>
     public void EndAt(short processor, long before) => Volatile.Write(ref _notChargedBefore[processor], before);
 
-    /// <summary>Those of the processors that may have the payment at which an operator's word has ended its
-    /// doubt.</summary>
+    /// <summary>The processors that, by an operator's word, have not charged a payment that they may have.</summary>
     public ProcessorSet EndedAt(Payment payment)
     {
         var ended = 0;

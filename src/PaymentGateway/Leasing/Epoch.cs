@@ -40,8 +40,9 @@ namespace PaymentGateway.Leasing;
 /// next epoch takes over, so no payment is in two hands.
 /// </para>
 /// <para>
-/// What this process knows stays known: a payment that waits is not in doubt, and one in doubt keeps its horizon
-/// (<see cref="Find"/>, <see cref="IsSurelyUnsent"/>). Whatever memory does not know is taken over like a stranger's.
+/// The next epoch keeps what this process remembers of a payment: one that waits is not put in doubt, and one in doubt
+/// keeps its horizon (<see cref="Find"/>, <see cref="IsSurelyUnsent"/>). A payment that memory does not have is taken
+/// over like one of another instance, because it may have been sent.
 /// No other instance adopts a closed epoch while its own instance has an open one (LeaseStore.OrphanedSql).
 /// </para>
 /// <para>
@@ -82,7 +83,7 @@ internal sealed class Epoch(
 
     public AcceptanceClock Acceptances { get; } = new(clock, after);
 
-    /// <summary>What it has accepted and could not keep in memory.</summary>
+    /// <summary>Payments that it has accepted, and that did not fit into the queue.</summary>
     public StoredBacklog Backlog { get; } = new(clock);
 
     /// <summary>Its payments in memory, of all stages.</summary>

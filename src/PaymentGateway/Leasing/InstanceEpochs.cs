@@ -78,8 +78,8 @@ internal sealed class InstanceEpochs(
         return new Renewal(epoch, row, former);
     }
 
-    /// <summary>Ends and closes the epoch and releases what it has not settled; returns the numbers of
-    /// payments.</summary>
+    /// <summary>Ends and closes the epoch, and releases its unsettled payments.</summary>
+    /// <returns>How many were released, and how many of them in doubt.</returns>
     public async Task<(int Released, int InDoubt)> ReleaseAsync(Epoch epoch)
     {
         var lowWaterMark = epoch.ReadLowWaterMark();
@@ -103,5 +103,8 @@ internal sealed class InstanceEpochs(
     }
 }
 
-/// <summary>The answer to a renewal. Closed: the numbers of former epochs that it closed, unless it failed.</summary>
-internal sealed record Renewal(Epoch Epoch, RenewalRow Row, int[] Closed);
+/// <summary>
+/// The answer to a renewal. Former: the numbers of the former epochs that it was to close. It passes one by whose lease
+/// is locked, and a later renewal closes that.
+/// </summary>
+internal sealed record Renewal(Epoch Epoch, RenewalRow Row, int[] Former);

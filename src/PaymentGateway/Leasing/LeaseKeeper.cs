@@ -16,6 +16,7 @@ internal sealed partial class LeaseKeeper(
     // Since the last outage. After one every lease has expired, and the other instances need time to renew theirs.
     private long _steadySince = clock.GetTimestamp();
     private long _lastKept = clock.GetTimestamp();
+    private long _lastBegun;
     private Task _duties = Task.CompletedTask;
     private bool _schemaKnown;
     private readonly OutageLog _outage = new();
@@ -54,9 +55,11 @@ internal sealed partial class LeaseKeeper(
         {
             // Without an epoch that goes on, payments wait for the next one. Each try may find one more connection that
             // broke in an outage.
-            var interval = lease.Current is { HasEnded: true } or { IsSpoiled: true }
-                ? options.RenewInterval / 4
-                : options.RenewInterval;
+            var epoch = lease.Current;
+            var interval = epoch.IsSpoiled || epoch.HasEnded ? options.RenewInterval / 4 : options.RenewInterval;
+            // What spoils each epoch at once, such as an adoption that always breaks, must not make thousands of them.
+            if (epoch.IsSpoiled && interval - clock.GetElapsedTime(_lastBegun) is var pause && pause > TimeSpan.Zero)
+                await Task.Delay(pause, clock, stoppingToken);
             // Counted from the start of a renewal, so that after one that hangs another fits into the lease.
             var rest = interval - clock.GetElapsedTime(_lastKept);
             await lease.CheckSoon.WaitAsync(rest > LeastWait ? rest : LeastWait, stoppingToken);
@@ -119,6 +122,7 @@ internal sealed partial class LeaseKeeper(
         var ledger = await duties.ReadLedgerAsync();
         var askedAt = clock.GetTimestamp();
         var opened = await epochs.OpenAsync();
+        _lastBegun = askedAt;
         Log.Opened(log, opened);
         lease.Begin(opened, ledger, epochs.First, askedAt);
         if (isLost)
@@ -192,6 +196,6 @@ internal sealed class LeaseDuties(LedgerWatch ledger, OrphanAdoption adoption, L
     {
         await ledger.CheckAsync(renewal.Epoch, renewal.Row.Ledger);
         lease.NoteChecked();
-        await adoption.AdoptAllAsync(renewal.Closed);
+        await adoption.AdoptAllAsync(renewal.Former);
     }
 }

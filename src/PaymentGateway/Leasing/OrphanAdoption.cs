@@ -15,7 +15,7 @@ internal sealed partial class OrphanAdoption(
     private readonly Dictionary<int, ClosedEpoch> _closed = [];
 
     /// <summary>Adopts as much as fits into memory; for the loop of renewals.</summary>
-    /// <param name="former">This instance's former epochs that the renewal has closed.</param>
+    /// <param name="former">This instance's former epochs at the renewal; some may not be closed yet.</param>
     public async Task AdoptAllAsync(int[] former)
     {
         var orphans = await adoptions.OrphanedAsync(instance.Identity);

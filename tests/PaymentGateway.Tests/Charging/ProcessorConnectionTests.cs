@@ -81,6 +81,25 @@ public sealed class ProcessorConnectionTests : OneLane
         Assert.Equal(0, (await Simulator.CallsAsync()).Posts);
     }
 
+    // Otherwise each takeover would open the circuit of a healthy processor, and payments would go to a dearer one.
+    [Fact]
+    public async Task Charges_that_this_instance_does_not_send_leave_the_circuit_closed()
+    {
+        await using var lanes = NewLanes(Simulator.BaseAddress);
+        lanes.Lease.Current.End();
+
+        // Failures of a quarter of a second open a circuit.
+        for (var charge = 0; charge < 5; charge++)
+        {
+            Assert.Equal(ChargeResult.Refused, (await lanes.Default.Client.ChargeAsync(_payment)).Result);
+            Clock.Advance(TimeSpan.FromMilliseconds(200));
+        }
+
+        Assert.Equal(Circuit.Closed, lanes.Default.Health.Circuit);
+        Assert.Equal(Availability.Usable, lanes.Default.Health.Read().Availability);
+        Assert.Equal(0, (await Simulator.CallsAsync()).Posts);
+    }
+
     [Fact]
     public async Task Calls_at_once_have_a_connection_each_and_the_next_ones_use_these()
     {

@@ -367,6 +367,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
     public async Task Doubts_do_not_hold_up_the_takeover_of_what_the_former_epoch_never_sent()
     {
         var former = Stages.Epoch;
+        await Database.ExecuteAsync($"UPDATE leases SET used_processors = 6 WHERE epoch = {_mine}");
         var stored = await Database.StoreAsync(_mine, 3);
         foreach (var (id, at) in stored.Ids.Select((id, at) => (id, at)))
             former.Unsettled.Add(new Payment(id, 1990, stored.AcceptedAts[at], _mine));
