@@ -22,6 +22,10 @@ namespace PaymentGateway;
 ///              Absent or Overrule: it is nowhere                Waiting
 ///              Reject: 400 to a repeat, and no look-up has it   Parked
 ///   any        an assertion fails                               Broken
+///
+///   the next owner of a payment begins as follows
+///   Adopt      from another instance, by its row                Waiting, or InDoubt at several processors
+///   Inherit    from an epoch of this instance, from memory      as it was: Waiting or InDoubt
 /// </code>
 /// <para>
 /// <i>Where it may be.</i> <see cref="MayBeAt"/> is the set of processors that may have stored a charge. While it is
@@ -94,7 +98,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>The processors that may have stored a charge of this instance or of a terminated owner.</summary>
     public ProcessorSet MayBeAt { get; private set; }
 
-    public bool InDoubt => !MayBeAt.IsEmpty;
+    public bool MayBeStored => !MayBeAt.IsEmpty;
 
     /// <summary>The id of the processor that said by a 422 that it has this payment; 0 where none did.</summary>
     public short HeldBy { get; private set; }
@@ -144,7 +148,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// <summary>The acceptance that the next INSERT will store; a batch that is split is stamped again.</summary>
     public void Stamp(DateTime acceptance, int owner)
     {
-        Assert(Phase == PaymentPhase.Waiting && !InDoubt, nameof(Stamp));
+        Assert(Phase == PaymentPhase.Waiting && !MayBeStored, nameof(Stamp));
         (AcceptedAt, Epoch) = (acceptance, owner);
     }
 
@@ -164,7 +168,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
         // Where a processor has said that it has the payment, the marks of earlier owners say nothing more.
         if (!IsHeld)
             MayBeAt = mayBeAt;
-        if (!InDoubt)
+        if (!MayBeStored)
             return NextStep.WaitBehind;
 
         DoubtSince = since;
@@ -186,7 +190,7 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     /// now.</summary>
     public NextStep Doubt()
     {
-        Assert(InDoubt, nameof(Doubt));
+        Assert(MayBeStored, nameof(Doubt));
         Move(PaymentPhase.Waiting, PaymentPhase.InDoubt, nameof(Doubt));
         _doubtedAt = MayBeAt;
         return NextStep.Resolve;
@@ -203,12 +207,12 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
     public void Charge(Processor processor, DateTime now)
     {
         Assert(
-            !IsHeld && !IsRejected && (!InDoubt || MayBeAt == ProcessorSet.Of(processor)), nameof(Charge));
+            !IsHeld && !IsRejected && (!MayBeStored || MayBeAt == ProcessorSet.Of(processor)), nameof(Charge));
         var wasInDoubt = Phase == PaymentPhase.InDoubt;
         Move(wasInDoubt ? PaymentPhase.InDoubt : PaymentPhase.Waiting, PaymentPhase.Charging, nameof(Charge));
         if (!wasInDoubt || RequestedAt == default)
             RequestedAt = now;
-        _isRepeat = InDoubt;
+        _isRepeat = MayBeStored;
         MayBeAt = ProcessorSet.Of(processor);
     }
 
@@ -294,9 +298,9 @@ internal sealed class Payment(Guid id, long amountCents, DateTime acceptedAt = d
 
     private NextStep Leave(ProcessorSet absent, string transition)
     {
-        Assert(InDoubt && Phase == PaymentPhase.InDoubt, transition);
+        Assert(MayBeStored && Phase == PaymentPhase.InDoubt, transition);
         MayBeAt = MayBeAt.Without(absent);
-        if (InDoubt)
+        if (MayBeStored)
             return NextStep.Resolve;
 
         Move(PaymentPhase.InDoubt, PaymentPhase.Waiting, transition);
@@ -376,7 +380,7 @@ internal enum ChargeResult
     Rejected,
 
     /// <summary>Timeout, broken connection, 500 with a body, another 4xx, anything else: perhaps stored.</summary>
-    InDoubt,
+    Unclear,
 }
 
 /// <summary>A transition that a payment's phase does not allow: a fault of this program.</summary>

@@ -120,7 +120,7 @@ public sealed class FolderTests
 
     [Theory]
     [InlineData("using PaymentGateway.Storage;", "Storage")]
-    [InlineData("using static PaymentGateway.Storage.PaymentStates;", "Storage")]
+    [InlineData("using static PaymentGateway.Storage.Owners;", "Storage")]
     [InlineData("    private readonly Storage.PaymentStore store;", "Storage")]
     [InlineData("    Run(PaymentGateway.Storage.PaymentStore.IsUnsettled);", "Storage")]
     [InlineData("    /// <summary>Nothing of Storage. It says so.</summary>", null)]

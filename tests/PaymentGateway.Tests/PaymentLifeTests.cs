@@ -17,12 +17,12 @@ public sealed class PaymentLifeTests
             payment.Adopt(Known.AtDefault, 1);
             payment.Charge(Known.Default, Now);
         }),
-        ("in doubt", payment => Charged(payment, ChargeResult.InDoubt)),
+        ("in doubt", payment => Charged(payment, ChargeResult.Unclear)),
         ("in doubt at both", payment => payment.Adopt(Known.AtBoth, 1)),
         ("held", payment => Charged(payment, ChargeResult.AlreadyStored)),
         ("rejected", payment =>
         {
-            Charged(payment, ChargeResult.InDoubt);
+            Charged(payment, ChargeResult.Unclear);
             Charged(payment, ChargeResult.Rejected);
         }),
         ("settled", payment => Charged(payment, ChargeResult.Settled)),
@@ -48,7 +48,7 @@ public sealed class PaymentLifeTests
         ("422", payment => payment.Answer(Known.Default, ChargeResult.AlreadyStored, 2)),
         ("refused", payment => payment.Answer(Known.Default, ChargeResult.Refused, 2)),
         ("400", payment => payment.Answer(Known.Default, ChargeResult.Rejected, 2)),
-        ("no answer", payment => payment.Answer(Known.Default, ChargeResult.InDoubt, 2)),
+        ("no answer", payment => payment.Answer(Known.Default, ChargeResult.Unclear, 2)),
         ("absent at default", payment => payment.Absent(Known.Default)),
         ("found at default", payment => payment.Find(Known.Default)),
         ("operator's word", payment => payment.Overrule(Known.AtDefault)),
@@ -101,8 +101,8 @@ public sealed class PaymentLifeTests
     {
         var payment = Batches.NewPayment();
         Charged(payment, ChargeResult.Refused);
-        Charged(payment, ChargeResult.InDoubt, Now.AddSeconds(1));
-        Charged(payment, ChargeResult.InDoubt, Now.AddSeconds(2));
+        Charged(payment, ChargeResult.Unclear, Now.AddSeconds(1));
+        Charged(payment, ChargeResult.Unclear, Now.AddSeconds(2));
 
         Assert.Equal(Now.AddSeconds(1), payment.RequestedAt);
     }

@@ -37,7 +37,7 @@
 #define SET(processor) (1 << (processor))
 #define HAS(set, processor) ((set) & SET(processor))
 
-/* PaymentStates: the owner of a released row. mayBeAt is the set where earlier owners may have charged it. */
+/* Owners: the one of a released row. mayBeAt is the set where earlier owners may have charged it. */
 #define NOBODY 0
 #define AS_ACCEPTED 1 /* NULL in the database; no set has this bit. */
 #define UNSENT 0
@@ -366,7 +366,7 @@ proctype payment(byte i; byte p) {
   :: atomic { MAY_LOOK_UP(i, p) && IS_ABSENT(i, p, 1) -> removeFrom(i, p, 1) }
   :: atomic { MAY_LOOK_UP(i, p) && IS_ABSENT(i, p, 2) -> removeFrom(i, p, 2) }
   :: atomic { MAY_LOOK_UP(i, p) && IS_ABSENT(i, p, 3) -> removeFrom(i, p, 3) }
-  /* SettlementWriter: SettlementLedger.RecordSql, whatever became of the lease. */
+  /* OutcomeWriter: SettlementLedger.RecordSql, whatever became of the lease. */
   :: atomic { up[i] && memory[AT(i, p)] > OUTCOME -> processor = memory[AT(i, p)] - OUTCOME;
        assert(stored[AT(processor, p)]);
        assert(settled[p] == 0 || settled[p] == processor);

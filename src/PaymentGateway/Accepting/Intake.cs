@@ -1,5 +1,5 @@
-using PaymentGateway.Leasing;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Accepting;
 

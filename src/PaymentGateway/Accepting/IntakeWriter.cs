@@ -1,6 +1,6 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Accepting;
 
@@ -52,7 +52,7 @@ internal sealed partial class IntakeWriter(
             if (failed is not (PostgresException { InvariantSeverity: "ERROR" } or NotSentException))
             {
                 epoch.Backlog.AddBroken(times);
-                epoch.Spoil();
+                epoch.Spoil("an INSERT of payments broke");
             }
 
             epoch.Acceptances.End(times);

@@ -1,6 +1,6 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Charging;
 

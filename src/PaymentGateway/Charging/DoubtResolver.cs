@@ -1,6 +1,6 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Charging;
 
@@ -91,10 +91,10 @@ internal sealed partial class DoubtResolver(
             while (true)
             {
                 var horizon = lanes.HorizonOf(payment.MayBeAt);
-                pastSince = !owned.MayCharge(epoch) || clock.GetElapsedTime(payment.DoubtSince) < horizon
+                pastSince = !owned.AdmitsCharges(epoch) || clock.GetElapsedTime(payment.DoubtSince) < horizon
                     ? null : pastSince ?? clock.GetTimestamp();
                 var isQuiet = pastSince is { } since && clock.GetElapsedTime(since) >= horizon / 4;
-                var step = owned.MayCharge(epoch)
+                var step = owned.AdmitsCharges(epoch)
                     ? await TryAsync(epoch, payment, began, isQuiet, ends)
                     : ResolvingStep.Again("this instance has no lease, or its ledger is behind");
                 if (step.Done)
@@ -272,7 +272,7 @@ internal sealed partial class DoubtResolver(
     private async Task<ResolvingStep> ChargeAgainAsync(Epoch epoch, Payment payment, ProcessorLane lane)
     {
         // The epoch may have ended during the look-up.
-        if (!owned.MayCharge(epoch) || !lane.IsEnabled
+        if (!owned.AdmitsCharges(epoch) || !lane.IsEnabled
             || lane.Health.Read().Availability == Availability.Unusable || !lane.TryAcquire())
             return ResolvingStep.Again("404, and the processor takes no charge now");
 

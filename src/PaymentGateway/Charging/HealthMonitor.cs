@@ -1,5 +1,5 @@
-using PaymentGateway.Storage;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Charging;
 

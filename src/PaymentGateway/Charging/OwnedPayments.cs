@@ -1,7 +1,7 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Charging;
 
@@ -15,7 +15,7 @@ internal sealed partial class OwnedPayments(
     private readonly OutageLog _outage = new();
 
     /// <summary>False while the lease is not held, or the ledger is behind.</summary>
-    public bool MayCharge(Epoch epoch) => epoch.IsHeld && outcomes.HasCapacity;
+    public bool AdmitsCharges(Epoch epoch) => epoch.IsTrusted && outcomes.HasCapacity;
 
     /// <summary>Amount and UTC requestedAt are the processor's.</summary>
     public void Settle(Epoch epoch, Payment payment, Processor processor, long amountCents, DateTime requestedAt)
@@ -51,7 +51,7 @@ internal sealed partial class OwnedPayments(
         Log.Broken(log, broken.Payment, broken);
         // Where it may be is not known any more, so a replay looks it up everywhere.
         var parking = ParkAsync(epoch, broken.Payment, default(ProcessorSet), broken.Message);
-        epoch.Spoil();
+        epoch.Spoil("this program got the state of a payment wrong");
         epoch.End();
         return parking;
     }

@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography.X509Certificates;
-using PaymentGateway.Leasing;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
 using Polly;
 
 namespace PaymentGateway.Charging;
@@ -117,7 +117,7 @@ internal sealed partial class ProcessorClient : IDisposable
             // Without a byte sent nothing is stored: there was no connection in time, or the epoch has ended or is not
             // held. After the first byte the payment may be stored, whatever the exception.
             outcome = new ChargeOutcome(
-                content.HasBegun ? ChargeResult.InDoubt : ChargeResult.Refused, null,
+                content.HasBegun ? ChargeResult.Unclear : ChargeResult.Refused, null,
                 failed.InnerException is { } inner ? $"{failed.Message} {inner.Message}" : failed.Message);
         }
 
@@ -279,10 +279,10 @@ internal sealed partial class ProcessorClient : IDisposable
         // The failure switch answers without a body. A body comes from the database path, where the row may already be
         // stored (contract.md, what follows).
         500 when answer.Body.IsEmpty => new ChargeOutcome(ChargeResult.Refused, null, "500"),
-        500 => new ChargeOutcome(ChargeResult.InDoubt, null, "500 with a body"),
+        500 => new ChargeOutcome(ChargeResult.Unclear, null, "500 with a body"),
         400 => new ChargeOutcome(ChargeResult.Rejected, null, "400"),
         // The contract has no other 4xx, so a proxy sent it and may have forwarded the charge before.
-        _ => new ChargeOutcome(ChargeResult.InDoubt, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
+        _ => new ChargeOutcome(ChargeResult.Unclear, null, answer.Status.ToString(CultureInfo.InvariantCulture)),
     };
 
     // Set here, because the handler would look for a trace at each call.

@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
-using PaymentGateway.Leasing;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Charging;
 
@@ -60,7 +60,7 @@ internal sealed partial class ProcessorLane(
         var sentAt = clock.GetTimestamp();
         Volatile.Write(ref _chargedAt, sentAt);
         // Bytes may have gone out, unless an answer says otherwise.
-        var outcome = new ChargeOutcome(ChargeResult.InDoubt, null, "the charge broke");
+        var outcome = new ChargeOutcome(ChargeResult.Unclear, null, "the charge broke");
         try
         {
             payment.Charge(Processor, clock.UtcMicroseconds());
@@ -80,7 +80,7 @@ internal sealed partial class ProcessorLane(
         {
             var answered = outcome.Result is ChargeResult.Settled or ChargeResult.AlreadyStored;
             TimeSpan? latency = answered ? clock.GetElapsedTime(sentAt) : null;
-            _charges.Release(latency, outcome.Result == ChargeResult.InDoubt || outcome.RetryAfter is not null);
+            _charges.Release(latency, outcome.Result == ChargeResult.Unclear || outcome.RetryAfter is not null);
         }
 
         var next = payment.Answer(Processor, outcome.Result, clock.GetTimestamp());

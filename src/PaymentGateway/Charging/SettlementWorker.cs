@@ -1,5 +1,5 @@
-using PaymentGateway.Leasing;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
 
 namespace PaymentGateway.Charging;
 
@@ -74,9 +74,9 @@ internal sealed partial class SettlementWorker(
     {
         while (true)
         {
-            if (owned.MayCharge(epoch))
+            if (owned.AdmitsCharges(epoch))
             {
-                if (payment.InDoubt && !MayChargeAgain(epoch, payment))
+                if (payment.MayBeStored && !MayChargeAgain(epoch, payment))
                 {
                     payment.Doubt();
                     epoch.Doubts.Add(payment);
@@ -124,7 +124,7 @@ internal sealed partial class SettlementWorker(
 
     private ProcessorLane? Choose(Epoch epoch, Payment payment)
     {
-        if (payment.InDoubt)
+        if (payment.MayBeStored)
             return lanes.In(payment.MayBeAt).Find(lane => TryAcquire(epoch, lane));
 
         var now = clock.GetUtcNow().UtcDateTime;

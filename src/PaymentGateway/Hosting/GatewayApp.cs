@@ -1,10 +1,10 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using PaymentGateway.Accepting;
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Operator;
 using PaymentGateway.Operator.Admin;
 using PaymentGateway.Summarising;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Hosting;
 

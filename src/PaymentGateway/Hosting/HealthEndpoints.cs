@@ -28,7 +28,7 @@ internal static class HealthEndpoints
 
             // A held lease shows that the database answers. An instance with a dead processor stays ready.
             var resetAt = ledger.ResetAt;
-            return lease.IsHeld
+            return lease.IsTrusted
                 ? JsonAnswer.WriteAsync(
                     context, new ReadyAnswer(resetAt is null ? "kept" : "reset", resetAt),
                     HealthJsonContext.Default.ReadyAnswer)

@@ -1,7 +1,7 @@
-using PaymentGateway.Leasing;
 using PaymentGateway.Charging;
-using PaymentGateway.Recording;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
+using PaymentGateway.Recording;
 
 namespace PaymentGateway.Hosting;
 
@@ -26,7 +26,8 @@ internal static class StageGauges
             "Payments that are parked now, in the whole ledger, up to 10,000.", () => Part<ParkedCount>().Read());
         metrics.AddGauge("outcomes.unwritten", "{payment}", "Outcomes that are not in the ledger yet.",
             () => Part<UnwrittenOutcomes>().Count);
-        metrics.AddGauge("lease.held", null, "1 while this instance may charge.", () => Part<Lease>().IsHeld ? 1 : 0);
+        metrics.AddGauge("lease.held", null, "1 while this instance may charge.",
+            () => Part<Lease>().IsTrusted ? 1 : 0);
         metrics.AddGauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
             () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);
         metrics.AddLanes(processor => Part<ProcessorLanes>().Of(processor).Read());

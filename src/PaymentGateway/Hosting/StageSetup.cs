@@ -1,13 +1,13 @@
 using PaymentGateway.Accepting;
+using PaymentGateway.Charging;
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Operator.Dashboard;
 using PaymentGateway.Operator.Retention;
 using PaymentGateway.Operator.Webhooks;
-using PaymentGateway.Charging;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;
 using PaymentGateway.Summarising;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Hosting;
 
@@ -40,7 +40,7 @@ internal static class StageSetup
         services.AddSingleton<OwnedPayments>();
         services.AddSingleton<ParkedCount>();
         services.AddSingleton<UnwrittenOutcomes>();
-        services.AddSingleton<SettlementWriter>();
+        services.AddSingleton<OutcomeWriter>();
 
         services.AddAudit();
         services.AddSingleton<LedgerWatch>();
@@ -63,7 +63,7 @@ internal static class StageSetup
         // Nothing may be accepted, charged or written without a lease.
         services.AddHostedService<LeaseKeeper>();
         // Before the parts that charge, because their last outcomes must be written.
-        services.AddHostedService(provider => provider.GetRequiredService<SettlementWriter>());
+        services.AddHostedService(provider => provider.GetRequiredService<OutcomeWriter>());
         // While an instance drains, the page /ops still shows it.
         services.AddHostedService<ReadingPublisher>();
         // The worker routes by the reports of health.

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics.CodeAnalysis;
 using PaymentGateway.Storage;
 
@@ -29,7 +30,9 @@ namespace PaymentGateway.Leasing;
 ///
 ///              Spoil                End                         rest                  adopted
 ///   current ---------> not renewed -----> former, charges in --------> closed, taken ---------> forgotten
-///                      any more            flight are answered          over page by page
+///      |               any more      ^     flight are answered          over page by page
+///      |                             |
+///      +-----------------------------+  another instance closed it, or an assertion failed: it ends at once
 /// </code>
 /// <para>
 /// <i>Spoil</i> says that the epoch must not be renewed: a renewal could raise the low-water mark above rows that
@@ -69,7 +72,7 @@ internal sealed class Epoch(
     private long _heldUntil;
     private long _lastRenewal;
     private int _users;
-    private volatile bool _isSpoiled;
+    private volatile string? _spoiledBy;
     private volatile object? _adoptingFrom;
     private ProcessorSet _stored = used;
     private ProcessorSet _wanted = used;
@@ -98,11 +101,15 @@ internal sealed class Epoch(
 
     public bool HasEnded => _ends.IsCancellationRequested;
 
-    /// <summary>It must not be renewed, and the next epoch begins as soon as PostgreSQL answers.</summary>
-    public bool IsSpoiled => _isSpoiled;
+    /// <summary>
+    /// Why it must not be renewed, for people; the next epoch begins as soon as PostgreSQL answers. Null where it may.
+    /// </summary>
+    public string? SpoiledBy => _spoiledBy;
+
+    public bool IsSpoiled => _spoiledBy is not null;
 
     /// <summary>False: no charge may be sent now.</summary>
-    public bool IsHeld => !HasEnded && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
+    public bool IsTrusted => !HasEnded && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
 
     /// <summary>It has ended, nothing uses its payments any more, and the ledger has their outcomes.</summary>
     public bool IsAtRest => HasEnded && Volatile.Read(ref _users) == 0;
@@ -119,16 +126,14 @@ internal sealed class Epoch(
 
     /// <summary>Extends it after a renewal, counted by the monotonic clock.</summary>
     /// <param name="until">Monotonic timestamp, from before the renewal was sent.</param>
-    public void Hold(long until) => Volatile.Write(ref _heldUntil, until);
+    public void Trust(long until) => Volatile.Write(ref _heldUntil, until);
 
     /// <summary>The table may know more than memory, or less (the remarks above).</summary>
-    public void Spoil()
+    /// <param name="why">What happened, for the log; only the first reason counts.</param>
+    public void Spoil(string why)
     {
-        if (_isSpoiled)
-            return;
-
-        _isSpoiled = true;
-        checkSoon.Set();
+        if (Interlocked.CompareExchange(ref _spoiledBy, why, null) is null)
+            checkSoon.Set();
     }
 
     /// <summary>Nothing is charged any more; outcomes of charges in flight are still recorded.</summary>
@@ -208,4 +213,32 @@ internal sealed class Epoch(
 
     /// <summary>It was accepted at that time (UTC) and never loaded into memory, so no charge of it was sent.</summary>
     public bool IsSurelyUnsent(DateTime acceptedAt) => Backlog.Contains(acceptedAt);
+}
+
+/// <summary>The unsettled payments of an epoch in memory, of all stages. Safe from any thread.</summary>
+internal sealed class UnsettledPayments(TimeProvider clock)
+{
+    private readonly ConcurrentDictionary<Payment, bool> _unsettled = new(ReferenceEqualityComparer.Instance);
+
+    public int Count => _unsettled.Count;
+
+    public void Add(Payment payment)
+    {
+        payment.Take(clock.GetTimestamp());
+        _unsettled.TryAdd(payment, true);
+    }
+
+    public void Remove(Payment payment) => _unsettled.TryRemove(payment, out _);
+
+    /// <summary>The acceptance time of the oldest one; null when nothing is unsettled.</summary>
+    public DateTime? Oldest()
+    {
+        DateTime? oldest = null;
+        foreach (var (payment, _) in _unsettled)
+            if (oldest is null || payment.AcceptedAt < oldest)
+                oldest = payment.AcceptedAt;
+        return oldest;
+    }
+
+    public List<Payment> Snapshot() => _unsettled.Select(entry => entry.Key).ToList();
 }

@@ -20,7 +20,7 @@ internal sealed class InstanceEpochs(
             .Order(StringComparer.Ordinal).ToList();
         var processors = string.Join(' ', urls);
         // Checked before registering, otherwise a wrong name would get a number.
-        await RefuseOthersAsync(PaymentStates.Nobody, urls, processors);
+        await RefuseOthersAsync(Owners.Nobody, urls, processors);
         await RegisterAsync();
         var epoch = await leases.OpenAsync(
             new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, First.Bits));
@@ -39,7 +39,7 @@ internal sealed class InstanceEpochs(
         if (other is null)
             return;
 
-        if (epoch != PaymentStates.Nobody)
+        if (epoch != Owners.Nobody)
             await leases.CloseAsync(epoch);
         var others = other.Processors.Split(' ');
         var parts = urls.Except(others).Concat(others.Except(urls)).Append(urls[0]).First().Split('=', 2);
@@ -86,7 +86,7 @@ internal sealed class InstanceEpochs(
         // Doubts are read after the end, because no charge begins any more.
         epoch.End();
         var held = epoch.Unsettled.Snapshot();
-        var inDoubt = held.Where(payment => payment.InDoubt || payment.Phase == PaymentPhase.Broken)
+        var inDoubt = held.Where(payment => payment.MayBeStored || payment.Phase == PaymentPhase.Broken)
             .Select(payment => payment.Id).ToArray();
         // A charge that ended a moment ago may have brought a 422 that is not stored yet.
         if (held.FindAll(payment => payment.IsHeld) is { Count: > 0 } byProcessors)

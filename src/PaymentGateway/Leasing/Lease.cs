@@ -21,7 +21,7 @@ internal sealed class Lease
     {
         (_validFor, _intake, _notes, _clock) = (options.LeaseDuration * 0.9, intake, notes, clock);
         CheckSoon = new AsyncAutoResetEvent(clock);
-        _current = Of(PaymentStates.Nobody, LedgerState.Unknown, default, DateTime.UnixEpoch);
+        _current = Of(Owners.Nobody, LedgerState.Unknown, default, DateTime.UnixEpoch);
         _current.End();
     }
 
@@ -29,7 +29,7 @@ internal sealed class Lease
     public Epoch Current => _current;
 
     /// <summary>False: no charge may be sent now.</summary>
-    public bool IsHeld => Current.IsHeld;
+    public bool IsTrusted => Current.IsTrusted;
 
     /// <summary>Ended epochs whose payments this instance has perhaps not taken over yet, by number.</summary>
     public IReadOnlyDictionary<int, Epoch> Former => _former;
@@ -38,7 +38,7 @@ internal sealed class Lease
     public AsyncAutoResetEvent CheckSoon { get; }
 
     /// <summary>The last check before the first byte of a charge.</summary>
-    public bool MayCharge(Payment payment) => Current is var epoch && epoch.Number == payment.Epoch && epoch.IsHeld;
+    public bool MayCharge(Payment payment) => Current is var epoch && epoch.Number == payment.Epoch && epoch.IsTrusted;
 
     /// <summary>Begins the next epoch and ends the current one.</summary>
     /// <param name="opened">The number that the database gave.</param>
@@ -52,7 +52,7 @@ internal sealed class Lease
         NoteRenewed(next, askedAt);
         // The other way round, a charge could find its epoch current and not ended, while the next one takes over.
         before.End();
-        if (before.Number != PaymentStates.Nobody)
+        if (before.Number != Owners.Nobody)
             _former[before.Number] = before;
         _current = next;
         Interlocked.Exchange(ref _next, New()).TrySetResult();
@@ -61,7 +61,7 @@ internal sealed class Lease
 
     /// <summary>Extends an epoch after a renewal; it may still be lost.</summary>
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
-    public void NoteRenewed(Epoch renewed, long askedAt) => renewed.Hold(askedAt + _clock.TicksOf(_validFor));
+    public void NoteRenewed(Epoch renewed, long askedAt) => renewed.Trust(askedAt + _clock.TicksOf(_validFor));
 
     /// <summary>Its payments are taken over, by this instance or another one.</summary>
     public void Forget(int ended) => _former.TryRemove(ended, out _);

@@ -1,5 +1,5 @@
-using PaymentGateway.Storage;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
 
@@ -128,7 +128,7 @@ internal sealed partial class LeaseKeeper(
         if (isLost)
             NoteLost(before);
         else if (before.IsSpoiled)
-            Log.Spoiled(log, before.Number, before.Unsettled.Count);
+            Log.Spoiled(log, before.Number, before.SpoiledBy!, before.Unsettled.Count);
     }
 
     private void NoteLost(Epoch epoch)
@@ -168,9 +168,9 @@ internal sealed partial class LeaseKeeper(
             "Epoch {Epoch} was closed by another instance; its {Count} payments can be adopted")]
         public static partial void Lost(ILogger log, int epoch, int count);
 
-        [LoggerMessage(217, LogLevel.Information,
-            "Epoch {Epoch} ended, and the next one takes its {Count} payments over")]
-        public static partial void Spoiled(ILogger log, int epoch, int count);
+        [LoggerMessage(217, LogLevel.Warning,
+            "Epoch {Epoch} ended, because {Reason}; the next one takes its {Count} payments over")]
+        public static partial void Spoiled(ILogger log, int epoch, string reason, int count);
 
         [LoggerMessage(EventId = 213, Message = "PostgreSQL is unavailable: {Reason}")]
         public static partial void DatabaseUnavailable(ILogger log, LogLevel level, string reason);

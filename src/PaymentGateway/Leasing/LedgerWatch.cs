@@ -44,7 +44,7 @@ internal sealed partial class LedgerWatch(LedgerStateStore ledger, PaymentStore 
     {
         _latest = state.Intact ? state : await ReadAsync();
         if (!_latest.IsOf(epoch.Ledger))
-            epoch.Spoil();
+            epoch.Spoil("the ledger was purged, or emptied by a crash of the database");
     }
 
     private static partial class Log

@@ -1,5 +1,5 @@
-using PaymentGateway.Storage;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Leasing;
 
@@ -22,18 +22,22 @@ internal sealed partial class OrphanAdoption(
         var now = clock.GetTimestamp();
         // Read after the epochs, because no new INSERT can begin for a closed epoch. Released payments are always
         // searched.
-        var writers = orphans.Exists(one => one.Epoch != PaymentStates.Nobody) ? await adoptions.WritersAsync() : [];
+        var writers = orphans.Exists(one => one.Epoch != Owners.Nobody) ? await adoptions.WritersAsync() : [];
         foreach (var ended in _closed.Keys.Except(orphans.Select(orphaned => orphaned.Epoch)).ToList())
             _closed.Remove(ended);
         if (former.Length > 0)
             foreach (var taken in former.Except(await adoptions.NotAdoptedAsync(former)))
+            {
+                Log.TakenOver(log, taken);
                 lease.Forget(taken);
+            }
+
         foreach (var orphaned in orphans)
         {
             var epoch = orphaned.Epoch;
             if (!_closed.TryGetValue(epoch, out var closed))
                 _closed.Add(epoch, closed = new ClosedEpoch(now));
-            var isLast = epoch != PaymentStates.Nobody && closed.Earlier.NoteRunning(writers);
+            var isLast = epoch != Owners.Nobody && closed.Earlier.NoteRunning(writers);
             var (from, endsEpoch) = closed.Search ?? (orphaned.LowWaterMark, isLast);
             try
             {
@@ -65,7 +69,7 @@ internal sealed partial class OrphanAdoption(
         var limit = Math.Min(
             former is null ? options.AdoptionPage : options.TakeOverPage,
             adopted.RemainingCapacity(adopter, former, new ProcessorSet(orphaned.UsedProcessors)));
-        if (limit <= 0 || !adopter.IsHeld || former is { IsAtRest: false })
+        if (limit <= 0 || !adopter.IsTrusted || former is { IsAtRest: false })
             return null;
 
         // A renewal in flight that does not know of this adoption has an older number, so the database refuses it.
@@ -79,7 +83,7 @@ internal sealed partial class OrphanAdoption(
 
             // After a jump of the database's clock the owner of a closed epoch may send until its own lease ends, so
             // doubts begin one lease after the close. The time of a release is unknown, so it counts from now.
-            var closedAt = orphaned.Epoch == PaymentStates.Nobody ? clock.GetTimestamp() : closedSince;
+            var closedAt = orphaned.Epoch == Owners.Nobody ? clock.GetTimestamp() : closedSince;
             var doubtSince = closedAt + clock.TicksOf(options.LeaseDuration);
             foreach (var row in page.Payments)
                 adopted.Add(adopter, row, former, doubtSince);
@@ -96,7 +100,7 @@ internal sealed partial class OrphanAdoption(
         {
             // Whatever failed, the adoption may be committed, and this epoch then owns rows that it does not know. An
             // ERROR proves that nothing was committed; the end of a backend does not.
-            adopter.Spoil();
+            adopter.Spoil("an adoption broke");
             throw;
         }
         finally
@@ -127,6 +131,9 @@ internal sealed partial class OrphanAdoption(
     {
         [LoggerMessage(212, LogLevel.Warning, "{Count} payments adopted from epoch {Epoch}")]
         public static partial void Adopted(ILogger log, int count, int epoch);
+
+        [LoggerMessage(222, LogLevel.Information, "All payments of this instance's epoch {Epoch} are taken over")]
+        public static partial void TakenOver(ILogger log, int epoch);
 
         [LoggerMessage(EventId = 218, Message = "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
         public static partial void NotAdopted(ILogger log, LogLevel level, int epoch, string reason);
@@ -167,7 +174,7 @@ internal sealed class AdoptedPayments(DoubtNotes notes, SettlingOptions options)
             return;
         }
 
-        if (payment.InDoubt)
+        if (payment.MayBeStored)
             notes.Begin(payment);
         adopter.Queue.Return(payment);
     }

@@ -25,7 +25,7 @@ internal sealed class PaymentQueue(IntakeOptions options)
     /// <returns>False when the queue is full or latched.</returns>
     public bool TryAdd(Payment payment) => _channel.Writer.TryWrite(payment);
 
-    /// <summary>Adds all payments, if need be beyond the capacity.</summary>
+    /// <summary>Adds all payments: at the end, or at the head beyond the capacity and after the latch.</summary>
     public void AddAll(List<Payment> payments)
     {
         foreach (var payment in payments)

@@ -1,10 +1,10 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Operator.Admin;
 using PaymentGateway.Operator.Dashboard;
 using PaymentGateway.Operator.Events;
 using PaymentGateway.Operator.Reconciliation;
 using PaymentGateway.Operator.Retention;
 using PaymentGateway.Operator.Webhooks;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator;
 

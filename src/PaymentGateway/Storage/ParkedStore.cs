@@ -1,4 +1,4 @@
-using static PaymentGateway.Storage.PaymentStates;
+using static PaymentGateway.Storage.Owners;
 
 namespace PaymentGateway.Storage;
 

@@ -73,7 +73,8 @@ internal sealed class PaymentStore(BatchConnections batches)
     public Task<List<StoredPayment>> FindAsync(Guid[] ids) =>
         batches.ListAsync(db => db.QueryAsync<StoredPayment>(FindSql, new { Ids = ids }));
 
-    /// <summary>A page of what the owner has accepted and neither settled nor handed over, oldest first.</summary>
+    /// <summary>A page of what the owner has accepted, and what is neither settled nor another's now, oldest
+    /// first.</summary>
     public Task<List<StoredPayment>> UnsettledPageAsync(UnsettledPageArgs page) =>
         batches.ListAsync(db => db.QueryAsync<StoredPayment>(UnsettledPageSql, page));
 }

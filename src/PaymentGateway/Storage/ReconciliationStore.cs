@@ -1,5 +1,5 @@
 using System.Data;
-using static PaymentGateway.Storage.PaymentStates;
+using static PaymentGateway.Storage.Owners;
 
 namespace PaymentGateway.Storage;
 

@@ -1,6 +1,6 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Summarising;
 
@@ -63,7 +63,7 @@ internal static class AuditEndpoints
         HttpContext context, LedgerStateStore ledger, Lease lease, TimeProvider clock)
     {
         // A frozen instance may have left the request in its socket while another instance acknowledged payments.
-        if (!lease.IsHeld)
+        if (!lease.IsTrusted)
         {
             await ProblemAnswer.WriteAsync(
                 context, Problems.LedgerUnavailable, "This instance has no lease now. Try again.", null, 1);

@@ -94,7 +94,7 @@ internal static class AllocationRun
 
         private async Task WaitForLeaseAsync()
         {
-            while (!_lease.IsHeld)
+            while (!_lease.IsTrusted)
                 await Task.Delay(10);
         }
 

@@ -1,11 +1,11 @@
 using System.Net;
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Logging.Abstractions;
-using PaymentGateway.Hosting.Configuration;
-using PaymentGateway.Leasing;
 using PaymentGateway.Charging;
-using PaymentGateway.Storage;
+using PaymentGateway.Hosting.Configuration;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

@@ -1,7 +1,7 @@
 using BenchmarkDotNet.Attributes;
 using Microsoft.Extensions.Configuration;
-using PaymentGateway.Hosting.Configuration;
 using PaymentGateway.Charging;
+using PaymentGateway.Hosting.Configuration;
 using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Benchmarks.Inner;

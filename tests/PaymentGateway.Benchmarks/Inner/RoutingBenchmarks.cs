@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
-using PaymentGateway.Hosting.Configuration;
 using PaymentGateway.Charging;
+using PaymentGateway.Hosting.Configuration;
 
 namespace PaymentGateway.Benchmarks.Inner;
 

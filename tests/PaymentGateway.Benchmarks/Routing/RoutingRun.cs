@@ -1,5 +1,5 @@
-using PaymentGateway.Hosting.Configuration;
 using PaymentGateway.Charging;
+using PaymentGateway.Hosting.Configuration;
 
 namespace PaymentGateway.Benchmarks.Routing;
 

@@ -9,7 +9,7 @@ public sealed class ChaosLedger
         ChaosSettings settings, ChaosSchedule schedule, GatewaySystem system, ChaosRun run, ChaosLoad load,
         ChaosCaused caused, ChaosVerdict verdict)
     {
-        var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}");
+        var parked = await system.Database.CountAsync($"payments WHERE owner_epoch = {Owners.Sql.Parked}");
         var released = await system.Database.CountAsync("payments WHERE may_be_at = 0");
         var refused = load.Ledger.CountOf(LoadOutcome.Refused);
         var name = $"{settings.Seed}, {(settings.Durable ? "durable" : "unlogged")}, {settings.Length.TotalSeconds} s";

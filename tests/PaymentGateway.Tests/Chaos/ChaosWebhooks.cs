@@ -131,7 +131,7 @@ internal sealed class ChaosWebhooks(WebhookReceiver receiver, int seed) : IAsync
             system.Client, load, retry: new LoadRetry(Times: 20, PollInterval))));
         await Eventually.HoldsAsync(
             async () => await system.Database.CountAsync(
-                $"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}") == Parked, "payments are parked");
+                $"payments WHERE owner_epoch = {Owners.Sql.Parked}") == Parked, "payments are parked");
         foreach (var processor in system.Processors.Values)
             await processor.HealAsync();
         foreach (var one in load.Entries.Take(Parked / 2))

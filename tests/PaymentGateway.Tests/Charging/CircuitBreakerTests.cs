@@ -113,7 +113,7 @@ public sealed class CircuitBreakerTests : OneLane
     {
         await Simulator.SetFaultsAsync(new { afterInsert = "reset", times = 1 });
         var payment = Batches.NewPayment();
-        Assert.Equal(ChargeResult.InDoubt, await ChargeAsync(payment));
+        Assert.Equal(ChargeResult.Unclear, await ChargeAsync(payment));
         var since = payment.DoubtSince;
         await Simulator.SetFailureAsync(true);
         Clock.Advance(TimeSpan.FromSeconds(5));

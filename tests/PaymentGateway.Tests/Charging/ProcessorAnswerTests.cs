@@ -15,7 +15,7 @@ public sealed class ProcessorAnswerTests
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"Message\":\"x\"}", "Settled")]
     [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", "Refused")]
     [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Refused")]
-    [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\n{", "InDoubt")]
+    [InlineData("HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\n{", "Unclear")]
     public Task A_complete_answer_is_judged_by_its_status_and_body(string answer, string result) =>
         ComesToAsync(answer, closes: false, result);
 
@@ -30,12 +30,12 @@ public sealed class ProcessorAnswerTests
     [InlineData("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n")]
     [InlineData("SSH-2.0-OpenSSH\r\n\r\n")]
     public Task A_partial_answer_leaves_the_charge_in_doubt(string answer) =>
-        ComesToAsync(answer, closes: true, "InDoubt");
+        ComesToAsync(answer, closes: true, "Unclear");
 
     [Theory]
     [InlineData(AnswerBytesMax, "Settled")]
-    [InlineData(AnswerBytesMax + 1, "InDoubt")]
-    [InlineData(1 << 20, "InDoubt")]
+    [InlineData(AnswerBytesMax + 1, "Unclear")]
+    [InlineData(1 << 20, "Unclear")]
     public Task An_answer_of_more_than_4_KB_leaves_the_charge_in_doubt(int bytes, string result)
     {
         var body = $"{{\"message\":\"{new string('x', bytes - "{\"message\":\"\"}".Length)}\"}}";
@@ -45,7 +45,7 @@ public sealed class ProcessorAnswerTests
     [Fact]
     public Task An_answer_without_an_end_leaves_the_charge_in_doubt() => ComesToAsync(
         "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n" + new string(' ', AnswerBytesMax), closes: false,
-        "InDoubt");
+        "Unclear");
 
     // A processor that is taken over could send a charge to whatever the gateway can reach.
     [Theory]
@@ -61,7 +61,7 @@ public sealed class ProcessorAnswerTests
         await ComesToAsync(
             $"HTTP/1.1 {status} Moved\r\nLocation: http://{elsewhere.LocalEndpoint}/payments\r\n"
             + "Content-Length: 0\r\n\r\n",
-            closes: false, "InDoubt");
+            closes: false, "Unclear");
 
         Assert.False(elsewhere.Pending());
     }

@@ -24,14 +24,14 @@ public sealed class ProcessorClientTests : OneLane
     [InlineData("tooMany", true, "Refused", false)]
     [InlineData("status", 400, "Rejected", false)]
     // Something in between may have passed the call on before it said so.
-    [InlineData("status", 401, "InDoubt", false)]
-    [InlineData("status", 404, "InDoubt", false)]
-    [InlineData("status", 408, "InDoubt", false)]
-    [InlineData("status", 409, "InDoubt", false)]
-    [InlineData("garbage", true, "InDoubt", false)]
-    [InlineData("beforeInsert", "reset", "InDoubt", false)]
-    [InlineData("afterInsert", "reset", "InDoubt", true)]
-    [InlineData("afterInsert", "errorBody", "InDoubt", true)]
+    [InlineData("status", 401, "Unclear", false)]
+    [InlineData("status", 404, "Unclear", false)]
+    [InlineData("status", 408, "Unclear", false)]
+    [InlineData("status", 409, "Unclear", false)]
+    [InlineData("garbage", true, "Unclear", false)]
+    [InlineData("beforeInsert", "reset", "Unclear", false)]
+    [InlineData("afterInsert", "reset", "Unclear", true)]
+    [InlineData("afterInsert", "errorBody", "Unclear", true)]
     public async Task A_charge_is_judged_by_what_its_answer_proves(
         string fault, object value, string result, bool isStored)
     {
@@ -61,7 +61,7 @@ public sealed class ProcessorClientTests : OneLane
         Assert.False(call.IsCompleted);
         Clock.Advance(TimeSpan.FromMilliseconds(1));
 
-        Assert.Equal(ChargeResult.InDoubt, (await call.WaitAsync(TimeSpan.FromSeconds(10))).Result);
+        Assert.Equal(ChargeResult.Unclear, (await call.WaitAsync(TimeSpan.FromSeconds(10))).Result);
         await Simulator.ClearFaultsAsync();
         await IsStoredAsync();
     }
@@ -74,7 +74,7 @@ public sealed class ProcessorClientTests : OneLane
 
         var outcome = await Client.ChargeAsync(_payment);
 
-        Assert.Equal(ChargeResult.InDoubt, outcome.Result);
+        Assert.Equal(ChargeResult.Unclear, outcome.Result);
         Assert.Equal(2, (await Simulator.CallsAsync()).Posts);
         Assert.False((await Simulator.PaymentsAsync()).ContainsKey(_payment.Id));
     }
@@ -126,7 +126,7 @@ public sealed class ProcessorClientTests : OneLane
 
         var outcome = await below.Default.Client.ChargeAsync(_payment);
 
-        Assert.Equal((ChargeResult.InDoubt, "404"), (outcome.Result, outcome.Reason));
+        Assert.Equal((ChargeResult.Unclear, "404"), (outcome.Result, outcome.Reason));
     }
 
     // .NET 8 lets a bare SocketException out when the peer resets a connection that was just made. A handler throws it,

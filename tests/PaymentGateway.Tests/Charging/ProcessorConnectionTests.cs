@@ -70,7 +70,7 @@ public sealed class ProcessorConnectionTests : OneLane
         if (reason == "ended")
             lanes.Lease.Current.End();
         else if (reason == "expired")
-            lanes.Lease.Current.Hold(0);
+            lanes.Lease.Current.Trust(0);
         else
             lanes.HoldLease(_payment.Epoch + 1);
         front.Open();

@@ -6,12 +6,12 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task Without_the_lease_nothing_is_charged_and_with_it_everything_goes_on()
     {
         await StartAsync();
-        Stages.Epoch.Hold(Clock.GetTimestamp() - 1);
+        Stages.Epoch.Trust(Clock.GetTimestamp() - 1);
         Pay();
         await CheckAsync(times: 10);
         Assert.Equal((0, 0), await Rig.PostsAsync());
 
-        Stages.Epoch.Hold(long.MaxValue);
+        Stages.Epoch.Trust(long.MaxValue);
         await CheckAsync(times: 1);
 
         await TakeOutcomesAsync(1);
@@ -38,7 +38,7 @@ public sealed class SettlementWorkerTests : OneWorker
     public async Task The_payments_of_an_ended_epoch_are_not_charged_and_delay_none_of_the_next()
     {
         await StartAsync();
-        Stages.Epoch.Hold(0);
+        Stages.Epoch.Trust(0);
         for (var number = 0; number < 100; number++)
             Pay();
         var ended = Stages.Epoch;
@@ -292,7 +292,7 @@ public sealed class SettlementWorkerTests : OneWorker
         await StopsAsync(worker.StopAsync(CancellationToken.None), within: TimeSpan.FromSeconds(0.5));
 
         Assert.Equal([payment], Stages.Open.Snapshot());
-        Assert.False(payment.InDoubt);
+        Assert.False(payment.MayBeStored);
         Assert.Equal((0, 0), await Rig.PostsAsync());
     }
 
@@ -309,7 +309,7 @@ public sealed class SettlementWorkerTests : OneWorker
 
         Assert.InRange(Clock.GetUtcNow() - began, TimeSpan.FromSeconds(2), TimeSpan.FromSeconds(2.1));
         Assert.Equal([payment], Stages.Open.Snapshot());
-        Assert.True(payment.InDoubt);
+        Assert.True(payment.MayBeStored);
         Assert.Contains("with 1 charges", Assert.Single(Stages.LogOf<SettlementWorker>()), StringComparison.Ordinal);
     }
 

@@ -148,7 +148,7 @@ public sealed class FailoverTests(ITestOutputHelper output)
         await Eventually.HoldsAsync(
             () => HasAsync(
                 system, 0, "leases WHERE closed_at IS NOT NULL AND adopted_at IS NULL "
-                + $"AND epoch <> {PaymentStates.Sql.Nobody}"),
+                + $"AND epoch <> {Owners.Sql.Nobody}"),
             "the search in each closed epoch is over");
         Assert.True(
             fault.MayStay || fault.Stays == (primary == await cluster.PrimaryAsync()),

@@ -54,7 +54,7 @@ public sealed class ProcessorUnavailableTests
             async () => await system.Database.CountUnsettledAsync() == 0,
             "all is settled while fallback is unavailable");
         Assert.Equal(Waiting, await system.Database.CountAsync("settlements"));
-        Assert.Equal(0, await system.Database.CountAsync($"payments WHERE owner_epoch = {PaymentStates.Sql.Parked}"));
+        Assert.Equal(0, await system.Database.CountAsync($"payments WHERE owner_epoch = {Owners.Sql.Parked}"));
         var repeated = (await system.Default.CallsAsync()).Duplicates422;
         Assert.True(repeated > 0, "nothing that the dead instance had sent was sent again");
         await system.StartAsync(PartNames.Fallback);

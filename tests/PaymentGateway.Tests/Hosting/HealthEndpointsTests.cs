@@ -44,7 +44,7 @@ public sealed class HealthEndpointsTests : OwnRig
         gateway.Part<IHostApplicationLifetime>().StopApplication();
 
         using var ready = await gateway.AskAsync("readyz");
-        Assert.True(gateway.Part<Lease>().IsHeld);
+        Assert.True(gateway.Part<Lease>().IsTrusted);
         Assert.Equal("503 application/problem+json", Says(ready));
         Assert.Equal(TimeSpan.FromSeconds(1), ready.Headers.RetryAfter?.Delta);
         var answer = await ReadAnswer.OfAsync(ready);

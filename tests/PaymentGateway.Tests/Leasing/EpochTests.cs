@@ -12,7 +12,7 @@ public sealed class EpochTests
         Assert.False(_epoch.IsAtRest);
 
         _epoch.End();
-        Assert.Equal((true, false, false), (_epoch.HasEnded, _epoch.IsHeld, _epoch.IsAtRest));
+        Assert.Equal((true, false, false), (_epoch.HasEnded, _epoch.IsTrusted, _epoch.IsAtRest));
         _epoch.Leave();
 
         Assert.True(_epoch.IsAtRest);

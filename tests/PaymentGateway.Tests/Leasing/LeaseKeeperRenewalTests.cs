@@ -39,13 +39,13 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await AllowAsync(false);
 
         await _stages.StartAsync<LeaseKeeper>();
-        Assert.Equal((0, false), (_stages.Epoch.Number, _stages.Lease.IsHeld));
+        Assert.Equal((0, false), (_stages.Epoch.Number, _stages.Lease.IsTrusted));
         await Eventually.HoldsAsync(RenewalAndAsync(() => CountRefusedAsync(3)), "three renewals were refused");
         Assert.Equal(0, _stages.Epoch.Number);
         await AllowAsync(true);
 
         await Eventually.HoldsAsync(
-            RenewalAndAsync(() => Task.FromResult(_stages.Lease.IsHeld)), "the lease is there");
+            RenewalAndAsync(() => Task.FromResult(_stages.Lease.IsTrusted)), "the lease is there");
         Assert.Single(
             _stages.ShownOf<LeaseKeeper>(),
             line => line.StartsWith("PostgreSQL is unavailable", StringComparison.Ordinal));
@@ -64,7 +64,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
             RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
             "the tables are there again");
         await Eventually.HoldsAsync(
-            RenewalAndAsync(async () => _stages.Lease.IsHeld && await OpenEpochAsync() == _stages.Epoch.Number),
+            RenewalAndAsync(async () => _stages.Lease.IsTrusted && await OpenEpochAsync() == _stages.Epoch.Number),
             "it holds a lease there");
     }
 
@@ -84,7 +84,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         for (var time = TimeSpan.Zero; time < 3 * LeaseDuration; time += Step)
         {
             await PassAsync(Step);
-            Assert.True(_stages.Lease.IsHeld);
+            Assert.True(_stages.Lease.IsTrusted);
         }
 
         Assert.Equal((epoch, epoch), (_stages.Epoch.Number, await OpenEpochAsync()));
@@ -100,7 +100,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         for (var time = TimeSpan.Zero; time < 2 * LeaseDuration; time += Step)
             await PassAsync(Step);
 
-        Assert.Equal((epoch, true), (_stages.Epoch.Number, _stages.Lease.IsHeld));
+        Assert.Equal((epoch, true), (_stages.Epoch.Number, _stages.Lease.IsTrusted));
         Assert.DoesNotContain(
             _stages.ShownOf<LeaseKeeper>(), line => line.Contains("unavailable", StringComparison.Ordinal));
     }
@@ -129,7 +129,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         var spoiled = _stages.Epoch;
         var renewal = await Database.LeaseAsync<long>(spoiled.Number, "renewal");
 
-        spoiled.Spoil();
+        spoiled.Spoil("of a test");
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Task.FromResult(_stages.Epoch.Number > spoiled.Number)), "the next one begins");
         await Eventually.HoldsAsync(
@@ -137,9 +137,13 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
 
         Assert.Equal(renewal, await Database.LeaseAsync<long>(spoiled.Number, "renewal"));
         Assert.True(spoiled.HasEnded);
-        Assert.Contains($"Epoch {spoiled.Number} ended, and the next one takes its 0 payments over", Log);
+        Assert.Contains(
+            $"Epoch {spoiled.Number} ended, because of a test; the next one takes its 0 payments over", Log);
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Task.FromResult(_stages.Lease.Former.Count == 0)), "it is forgotten");
+        Assert.Contains(
+            $"All payments of this instance's epoch {spoiled.Number} are taken over",
+            _stages.LogOf<OrphanAdoption>());
     }
 
     [PostgresFact]
@@ -154,7 +158,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await NextRenewalAsync();
 
         Assert.True(_stages.Epoch.Number > lost);
-        Assert.True(_stages.Lease.IsHeld);
+        Assert.True(_stages.Lease.IsTrusted);
         Assert.False(_stages.Lease.MayCharge(payment));
         Assert.Equal(0, _stages.Open.Count);
         Assert.Contains($"Epoch {lost} was closed by another instance; its 1 payments can be adopted", Log);
@@ -168,7 +172,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         lost.Unsettled.Add(new Payment(Guid.NewGuid(), 1990, Batches.Noon, lost.Number));
         await Database.Leases.CloseAsync(lost.Number);
 
-        lost.Spoil();
+        lost.Spoil("a test");
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Task.FromResult(_stages.Epoch.Number > lost.Number)), "the next one begins");
 
@@ -228,7 +232,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
 
         await keeper.StopAsync(CancellationToken.None);
 
-        Assert.Equal((true, false), (_stages.Epoch.HasEnded, _stages.Lease.IsHeld));
+        Assert.Equal((true, false), (_stages.Epoch.HasEnded, _stages.Lease.IsTrusted));
         Assert.True(await IsClosedAsync(stored.OwnerEpoch));
         Assert.Equal(
             $"0/0 0/2 {stored.OwnerEpoch}/",

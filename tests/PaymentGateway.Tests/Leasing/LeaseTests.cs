@@ -17,10 +17,10 @@ public sealed class LeaseTests
         Begin(7, askedAt);
 
         _clock.Advance(TimeSpan.FromSeconds(1.69));
-        Assert.True(_lease.IsHeld);
+        Assert.True(_lease.IsTrusted);
         _clock.Advance(TimeSpan.FromSeconds(0.01));
 
-        Assert.False(_lease.IsHeld);
+        Assert.False(_lease.IsTrusted);
         Assert.Equal(7, _lease.Current.Number);
     }
 
@@ -30,11 +30,11 @@ public sealed class LeaseTests
         Begin(7);
 
         _clock.WallShift = TimeSpan.FromDays(365);
-        Assert.True(_lease.IsHeld);
+        Assert.True(_lease.IsTrusted);
         _clock.Advance(TimeSpan.FromSeconds(3));
         _clock.WallShift = TimeSpan.FromDays(-365);
 
-        Assert.False(_lease.IsHeld);
+        Assert.False(_lease.IsTrusted);
     }
 
     [Fact]
@@ -46,10 +46,10 @@ public sealed class LeaseTests
 
         epoch.End();
 
-        Assert.False(_lease.IsHeld);
+        Assert.False(_lease.IsTrusted);
         Assert.False(_lease.MayCharge(payment));
         Begin(8);
-        Assert.True(_lease.IsHeld);
+        Assert.True(_lease.IsTrusted);
         Assert.False(_lease.MayCharge(payment));
 
         payment.Inherit(8);

@@ -39,7 +39,7 @@ public sealed class PurgedWhileReadTests : OwnDatabase
             () => _stages.Epoch != before && _stages.Open.Snapshot() is [var one] && one.Id == after.Id,
             "the other one is in memory");
         await Eventually.HoldsAsync(() => _stages.Queue.Count > 0, "it waits for a charge");
-        Assert.All(_stages.Open.Snapshot(), one => Assert.False(one.InDoubt));
+        Assert.All(_stages.Open.Snapshot(), one => Assert.False(one.MayBeStored));
         await Eventually.HoldsAsync(() => _stages.Lease.Former.Count == 0, "nothing of the former epoch is left");
     }
 

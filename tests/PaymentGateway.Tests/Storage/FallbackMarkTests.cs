@@ -61,7 +61,7 @@ public sealed class FallbackMarkTests : OwnDatabase
                 await Leases.ReleaseAsync(new ReleaseArgs(
                     owner, Batches.Earliest, end.StartsWith("doubt", StringComparison.Ordinal) ? [passed] : []));
             var next = await Database.OpenEpochAsync();
-            var from = end.StartsWith("dies", StringComparison.Ordinal) ? owner : PaymentStates.Nobody;
+            var from = end.StartsWith("dies", StringComparison.Ordinal) ? owner : Owners.Nobody;
             adopted = await Adoptions.AdoptAsync(new AdoptArgs(from, next, Batches.Earliest, 100));
             owner = next;
         }

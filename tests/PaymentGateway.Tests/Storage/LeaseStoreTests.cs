@@ -14,7 +14,7 @@ public sealed class LeaseStoreTests : OwnDatabase
     [PostgresFact]
     public async Task Epoch_0_is_listed_for_adoption_only_while_it_has_released_payments()
     {
-        await Database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {PaymentStates.Sql.Nobody}");
+        await Database.ExecuteAsync($"DELETE FROM payments WHERE owner_epoch = {Owners.Sql.Nobody}");
         Assert.DoesNotContain(await Adoptions.OrphanedAsync(""), orphaned => orphaned.Epoch == 0);
         var owner = await Database.OpenEpochAsync();
         await Database.StoreAsync(owner, 1);

@@ -146,7 +146,7 @@ public sealed class ParkedStoreTests : OwnDatabase
 
     private Task<string[]> ReasonsAsync() => Database.ScalarAsync<string[]>(
         "SELECT coalesce(array_agg(parked_reason), '{}') FROM payments "
-        + $"WHERE owner_epoch = {PaymentStates.Sql.Parked}");
+        + $"WHERE owner_epoch = {Owners.Sql.Parked}");
 
     private async Task ParkAllAsync(int epoch, StoreArgs batch, Func<int, string> reason)
     {

@@ -53,10 +53,10 @@ public sealed class PaymentStatesTests(TestDatabase database) : IClassFixture<Te
     [Fact]
     public void Each_owner_is_in_statements_as_it_is_in_code()
     {
-        var inStatements = ValuesOf(typeof(PaymentStates.Sql));
+        var inStatements = ValuesOf(typeof(Owners.Sql));
 
         Assert.NotEmpty(inStatements);
-        Assert.Equal(ValuesOf(typeof(PaymentStates)), inStatements);
+        Assert.Equal(ValuesOf(typeof(Owners)), inStatements);
     }
 
     [PostgresFact]

@@ -56,7 +56,7 @@ internal static class Batches
         var epoch = new Epoch(
             number, LedgerState.Unknown, Known.AtDefault, DateTime.UnixEpoch, new AsyncAutoResetEvent(time),
             Intake, new DoubtNotes(time), time);
-        epoch.Hold(long.MaxValue);
+        epoch.Trust(long.MaxValue);
         return epoch;
     }
 }

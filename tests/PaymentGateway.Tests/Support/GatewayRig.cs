@@ -30,7 +30,7 @@ internal sealed class GatewayRig : IAsyncDisposable
     {
         var gateway = await GatewayHost.StartAsync(Database, Default, Fallback, clock, settings);
         _gateways.Add(gateway);
-        await Eventually.HoldsAsync(() => gateway.Part<Lease>().IsHeld, "a lease of the instance that starts");
+        await Eventually.HoldsAsync(() => gateway.Part<Lease>().IsTrusted, "a lease of the instance that starts");
         return gateway;
     }
 

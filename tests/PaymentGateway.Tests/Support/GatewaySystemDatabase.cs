@@ -17,7 +17,7 @@ public sealed class GatewaySystemDatabase(string connectionString, Func<int> pos
     /// <summary>Payments without a settlement: of one owner, or all that do not wait for an operator.</summary>
     public Task<long> CountUnsettledAsync(long? epoch = null) => CountAsync(
         "payments LEFT JOIN settlements USING (accepted_at, correlation_id) WHERE requested_at IS NULL "
-        + (epoch is null ? $"AND owner_epoch <> {PaymentStates.Sql.Parked}" : $"AND owner_epoch = {epoch}"));
+        + (epoch is null ? $"AND owner_epoch <> {Owners.Sql.Parked}" : $"AND owner_epoch = {epoch}"));
 
     public async Task ExecuteAsync(string sql)
     {

@@ -88,7 +88,7 @@ public abstract class OneWorker : OwnRig
         Eventually.HoldsAsync(() => Rests(payment), "the payment waits");
 
     // A call in flight has a timer as well.
-    private bool Rests(Payment payment) => !payment.InDoubt && Clock.ArmedTimers == 1;
+    private bool Rests(Payment payment) => !payment.MayBeStored && Clock.ArmedTimers == 1;
 
     /// <summary>Lets time pass, poll by poll of the stop, until it has ended.</summary>
     private protected async Task StopsAsync(Task stop, TimeSpan within)

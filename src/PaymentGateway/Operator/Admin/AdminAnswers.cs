@@ -21,7 +21,7 @@ internal sealed record PaymentAnswer(
     /// <summary>Settled wins over any other state that was stored before.</summary>
     public static PaymentState StateOf(PaymentRow row) =>
         row.Processor is not null ? PaymentState.Settled
-        : row.OwnerEpoch == PaymentStates.Parked ? PaymentState.Parked
+        : row.OwnerEpoch == Owners.Parked ? PaymentState.Parked
         : row.InDoubtAt is not null ? PaymentState.InDoubt
         : PaymentState.Accepted;
 }

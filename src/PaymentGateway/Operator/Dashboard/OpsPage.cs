@@ -1,6 +1,6 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Operator.Admin;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Dashboard;
 

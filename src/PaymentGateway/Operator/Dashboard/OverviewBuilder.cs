@@ -1,6 +1,6 @@
 using PaymentGateway.Charging;
-using PaymentGateway.Storage;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Operator.Dashboard;
 

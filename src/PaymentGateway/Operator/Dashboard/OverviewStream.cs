@@ -1,7 +1,7 @@
-using PaymentGateway.Leasing;
 using PaymentGateway.Charging;
-using PaymentGateway.Storage;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Leasing;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Operator.Dashboard;
 

@@ -1,6 +1,6 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Dashboard;
 
@@ -22,7 +22,7 @@ internal sealed partial class ReadingPublisher(
         {
             try
             {
-                if (lease.Current.Number is not PaymentStates.Nobody and var epoch)
+                if (lease.Current.Number is not Owners.Nobody and var epoch)
                     await store.WriteAsync(new ReadingArgs(epoch, reader.Read().ToJson()));
                 _outage.Succeed();
             }

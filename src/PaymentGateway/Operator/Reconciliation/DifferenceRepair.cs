@@ -1,5 +1,5 @@
-using PaymentGateway.Leasing;
 using PaymentGateway.Charging;
+using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
 
 namespace PaymentGateway.Operator.Reconciliation;
@@ -81,7 +81,7 @@ internal sealed partial class DifferenceRepair(
         { Payment: null } => "Only the processor can say which payments these are.",
         { HasChanged: true } => "It changed meanwhile.",
         { Kind: DifferenceKind.ChargedTwice } => "One of the processors has to refund it.",
-        { Kind: DifferenceKind.Unrecorded } when !lease.IsHeld => "This instance has no lease now.",
+        { Kind: DifferenceKind.Unrecorded } when !lease.IsTrusted => "This instance has no lease now.",
         { Kind: DifferenceKind.Absent } => WhyNotAbsent(difference.Payment.Row),
         _ => null,
     };

@@ -1,7 +1,7 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using PaymentGateway.Operator.Events;
 using PaymentGateway.Hosting.Telemetry;
+using PaymentGateway.Operator.Events;
 
 namespace PaymentGateway.Operator.Webhooks;
 

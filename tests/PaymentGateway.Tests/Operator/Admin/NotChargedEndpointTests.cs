@@ -70,7 +70,7 @@ public sealed class NotChargedEndpointTests() : OneGateway("Settling:CallTimeout
     {
         await Eventually.HoldsAsync(
             () => Gateway.Part<TimeProvider>().GetElapsedTime(payment.DoubtSince) > 3 * Horizon, "its horizon ends");
-        Assert.True(payment.InDoubt);
+        Assert.True(payment.MayBeStored);
         Assert.Equal(1, Gateway.Epoch.Doubts.Count);
     }
 }

@@ -1,7 +1,7 @@
 namespace PaymentGateway.Storage;
 
 /// <summary>The owners of payments that no instance has (postgres/migrations names the states of a row).</summary>
-internal static class PaymentStates
+internal static class Owners
 {
     /// <summary>The owner of released payments: any instance may adopt them.</summary>
     public const int Nobody = 0;

@@ -1,13 +1,13 @@
+using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
-using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Recording;
 
 /// <summary>Writes outcomes into the ledger in batches, and retries each batch until it is in.</summary>
-internal sealed partial class SettlementWriter(
+internal sealed partial class OutcomeWriter(
     SettlementLedger ledger, LedgerWatch watch, UnwrittenOutcomes outcomes, Lease lease, DetachedTasks detached,
-    GatewayMetrics metrics, TimeProvider clock, ILogger<SettlementWriter> log)
+    GatewayMetrics metrics, TimeProvider clock, ILogger<OutcomeWriter> log)
     : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
@@ -36,8 +36,8 @@ internal sealed partial class SettlementWriter(
             var absent = await WriteAsync(batch, stoppingToken);
             if (_outage.Succeed())
                 Log.RecordsAgain(log);
-            // The payments of an ended epoch were purged. Where a database of several servers only shows them late, the
-            // next owner finds them at their processor.
+            // Absent payments of an ended epoch were purged, or lost in a crash of the database. Where a database of
+            // several servers only shows them late, the next owner finds them at their processor.
             var left = absent.FindAll(one => one.Owner.HasEnded);
             batch.RemoveAll(absent.Contains);
             Count(batch, clock.GetElapsedTime(beganAt));

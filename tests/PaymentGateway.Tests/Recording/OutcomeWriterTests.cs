@@ -2,7 +2,7 @@ using Settlement = PaymentGateway.Recording.Settlement;
 
 namespace PaymentGateway.Tests.Recording;
 
-public sealed class SettlementWriterTests : OneInstance
+public sealed class OutcomeWriterTests : OneInstance
 {
     private const string Failed = "outcomes could not be written";
 
@@ -27,7 +27,7 @@ public sealed class SettlementWriterTests : OneInstance
         })).ToList();
         await Eventually.HoldsAsync(() => opened == held.Count, "all shared connections are in use");
         // Nobody renews the lease, so an outcome that waited for that would wait for ever.
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
 
         Add(payment);
 
@@ -40,7 +40,7 @@ public sealed class SettlementWriterTests : OneInstance
     public async Task A_written_outcome_is_in_the_ledger_as_it_was_charged_and_leaves_the_memory()
     {
         var (paid, other) = (await StoreAsync(), await StoreAsync());
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
 
         Add(paid, processor: Known.Fallback);
 
@@ -58,7 +58,7 @@ public sealed class SettlementWriterTests : OneInstance
     public async Task An_outcome_is_written_again_after_growing_delays_until_the_ledger_has_it_once()
     {
         var payment = await StoreAsync();
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
         await TakeLedgerAwayAsync();
 
         Add(payment);
@@ -80,7 +80,7 @@ public sealed class SettlementWriterTests : OneInstance
         Clock.Advance(TimeSpan.FromMilliseconds(500));
         await Stages.Outcomes.WrittenAsync(null).WaitAsync(Limit);
         Assert.Equal((1, tries + 1), (await CountSettledAsync(), Log.Count)); // The last line: it goes on.
-        Assert.Equal(2, Stages.ShownOf<SettlementWriter>().Count);
+        Assert.Equal(2, Stages.ShownOf<OutcomeWriter>().Count);
         Assert.Equal(0, Stages.Open.Count);
     }
 
@@ -94,7 +94,7 @@ public sealed class SettlementWriterTests : OneInstance
         await using var other = await Database.HoldAsync(Settle(payments[0]));
         Add(payments[first]);
         Add(payments[second]);
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
         await Database.WaitsForLockAsync("the writer waits for the other's row");
 
         // The writer would have this one by now, and wait for the other: a deadlock.
@@ -111,7 +111,7 @@ public sealed class SettlementWriterTests : OneInstance
     {
         var epoch = await HoldLeaseAsync();
         var purged = NewPayment(epoch.Number);
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
 
         Add(purged);
 
@@ -134,7 +134,7 @@ public sealed class SettlementWriterTests : OneInstance
         var late = new Payment(Guid.NewGuid(), 1990, Batches.Noon.AddDays(-2), epoch.Number);
         await Database.ExecuteAsync("UPDATE ledger SET kept_from = '2025-07-14T12:00:00Z'");
         var other = await StoreAsync();
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
         Add(late);
         Add(other);
 
@@ -159,7 +159,7 @@ public sealed class SettlementWriterTests : OneInstance
         await KeeperLooksAsync();
 
         Assert.Equal((0, 2L), (Stages.Open.Count, await CountSettledAsync()));
-        Assert.Single(Stages.ShownOf<SettlementWriter>());
+        Assert.Single(Stages.ShownOf<OutcomeWriter>());
     }
 
     // Nobody checks anything, so an outcome that waited for that would wait for ever.
@@ -172,7 +172,7 @@ public sealed class SettlementWriterTests : OneInstance
             ? await StoreAsync()
             : NewPayment(await Database.OpenEpochAsync());
         await Database.ExecuteAsync(left);
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
 
         Add(payment);
 
@@ -185,7 +185,7 @@ public sealed class SettlementWriterTests : OneInstance
     {
         var ended = await HoldLeaseAsync();
         await HoldLeaseAsync();
-        await Stages.StartAsync<SettlementWriter>();
+        await Stages.StartAsync<OutcomeWriter>();
 
         Add(NewPayment(ended.Number), ended);
 
@@ -221,7 +221,7 @@ public sealed class SettlementWriterTests : OneInstance
         Assert.Equal([payment], Stages.Open.Snapshot());
     }
 
-    private IReadOnlyCollection<string> Log => Stages.LogOf<SettlementWriter>();
+    private IReadOnlyCollection<string> Log => Stages.LogOf<OutcomeWriter>();
 
     private static Payment NewPayment(int epoch) => new(Guid.NewGuid(), 1990, Batches.Noon, epoch);
 
@@ -254,10 +254,10 @@ public sealed class SettlementWriterTests : OneInstance
 
     private Task BringLedgerBackAsync() => Database.ExecuteAsync("ALTER TABLE taken_away RENAME TO settlements");
 
-    private async Task<(SettlementWriter Writer, Payment Payment)> FailOnceAsync()
+    private async Task<(OutcomeWriter Writer, Payment Payment)> FailOnceAsync()
     {
         var payment = await StoreAsync();
-        var writer = await Stages.StartAsync<SettlementWriter>();
+        var writer = await Stages.StartAsync<OutcomeWriter>();
         await TakeLedgerAwayAsync();
         Add(payment);
         await HasFailedAsync(1);
