@@ -14,6 +14,8 @@ internal static class ReconciliationRuns
         $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
         $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
         "Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s",
+        // On a busy machine an answer may take long. What is put back is old, so fallback would take it at once.
+        "Routing:MaxLatency=60s",
     ];
 
     /// <summary>Runs one; between its two looks something happens, however long that takes.</summary>
