@@ -326,8 +326,8 @@ internal sealed partial class SimulatedCluster : IDisposable
         while (Unsettled().Count > 0 || Unanswered().Count > 0 || _held is not null || _delayed is not null
                || Processors.Any(one => one.InFlight > 0 || (Knobs.PollsHealth && one.PolledAt < polledSince)))
         {
-            // The clock of the database has perhaps jumped a moment ago: then a lease is lost, and what its owner had is
-            // in doubt at the processor that is away, which alone can end that.
+            // The clock of the database has perhaps jumped a moment ago: then a lease is lost, and what its owner had
+            // is in doubt at the processor that is away, which alone can end that.
             if (isAway && !Living().Select(one => one.Epoch).SequenceEqual(owners))
             {
                 Trace("   is back");

@@ -94,13 +94,18 @@ internal sealed partial class SimulatedCluster
                 .Any(one => one.Id == row.Id && one.MayBeAt.Contains(at.Processor))));
 
     /// <summary>
-    /// Nothing proves that several processors lack a payment in doubt, while its owner has an open circuit at each of
-    /// them and no instance charges there: the next payment ends that.
+    /// Nothing proves that several processors lack a payment in doubt, while its owner has at each of them an open
+    /// circuit, or no payment in the ledger that is known to be there: the next payment ends that.
     /// </summary>
-    private bool OnlyAPaymentHelps() => Living().Any(one => one.Epoch.Unsettled.Snapshot().Exists(
-        payment => payment.Phase == PaymentPhase.InDoubt && !payment.MayBeAt.IsSingle
-            && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
-                lane => lane.Health.Read().Availability != Availability.Usable)));
+    private bool OnlyAPaymentHelps()
+    {
+        var known = Rows().FindAll(row => row.Settlement is not null).ConvertAll(row => row.At);
+        return Living().Any(one => one.Epoch.Unsettled.Snapshot().Exists(
+            payment => payment.Phase == PaymentPhase.InDoubt && !payment.MayBeAt.IsSingle
+                && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
+                    lane => lane.Health.Read().Availability != Availability.Usable
+                        || !known.Contains(lane.Processor.Id))));
+    }
 
     private void CheckBounds()
     {
