@@ -18,7 +18,10 @@ COPY global.json Directory.Build.props Directory.Packages.props .editorconfig ./
 COPY src/PaymentGateway/PaymentGateway.csproj src/PaymentGateway/
 COPY src/PaymentGateway/package.json src/PaymentGateway/package-lock.json src/PaymentGateway/
 COPY src/ProcessorSimulator/ProcessorSimulator.csproj src/ProcessorSimulator/
-RUN dotnet restore src/PaymentGateway -r linux-x64 && dotnet restore src/ProcessorSimulator -r linux-x64 \
+# `true` refuses a package with a known vulnerability; a registry without their list would fail the build.
+ARG NUGET_AUDIT=false
+RUN dotnet restore src/PaymentGateway -r linux-x64 -p:NuGetAudit=$NUGET_AUDIT \
+  && dotnet restore src/ProcessorSimulator -r linux-x64 -p:NuGetAudit=$NUGET_AUDIT \
   && dotnet msbuild src/PaymentGateway -t:RestorePages
 COPY eng/ eng/
 COPY postgres/migrations/ postgres/migrations/

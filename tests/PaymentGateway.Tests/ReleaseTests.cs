@@ -36,7 +36,7 @@ public sealed class ReleaseTests
     }
 
     [LinterFact]
-    public async Task The_bill_of_materials_has_the_packages_that_the_notices_name()
+    public async Task The_bill_of_materials_has_the_packages_that_the_notices_name_the_runtime_and_the_base()
     {
         var made = await Shell.RunAsync([Repository.PathOf("eng", "sbom")], Repository.Root);
         Assert.True(made.Succeeded, made.Output + made.Errors);
@@ -44,6 +44,15 @@ public sealed class ReleaseTests
         var bill = JsonNode.Parse(File.ReadAllText(Repository.PathOf("artifacts", "sbom", "payment-gateway.json")))!;
 
         var listed = bill["components"]!.AsArray().Select(one => $"{one!["name"]}").ToHashSet();
+        var runtime = bill["components"]!.AsArray().Single(
+            one => $"{one!["name"]}" == "Microsoft.NETCore.App.Runtime.linux-x64")!["version"];
+        Assert.Contains("Microsoft.AspNetCore.App.Runtime.linux-x64", listed);
+        Assert.Contains("mcr.microsoft.com/dotnet/runtime-deps", listed);
+        // The binary says so itself, with the commit of the runtime.
+        if (GatewaySystemParts.SkipReason is null)
+            Assert.Contains(
+                $"{runtime}+", Encoding.Latin1.GetString(await File.ReadAllBytesAsync(GatewaySystemParts.Gateway)),
+                StringComparison.Ordinal);
         Assert.Equal(("CycloneDX", Number), ($"{bill["bomFormat"]}", $"{bill["metadata"]!["component"]!["version"]}"));
         Assert.Empty(NoticesTests.Named("NuGet packages").Concat(NoticesTests.Named("npm packages")).Except(listed));
     }

@@ -123,6 +123,19 @@ public sealed class WorkflowTests
         Assert.Equal("read", job["permissions"]["contents"].ToString());
     }
 
+    [Fact]
+    public void A_release_waits_for_an_approval_and_the_hosts_token_goes_to_the_hosts_own_registry_alone()
+    {
+        var job = Assert.Single(JobsOf(Read(Release)));
+        var named = File.ReadAllLines(Repository.PathOf(".github", "workflows", Release)).Where(
+            line => line.Contains("github.token", StringComparison.OrdinalIgnoreCase)
+                || line.Contains("GITHUB_TOKEN", StringComparison.OrdinalIgnoreCase));
+
+        Assert.Equal("release", job["environment"].ToString());
+        Assert.Contains(
+            "(startsWith(vars.REGISTRY, 'ghcr.io/') && github.token)", Assert.Single(named), StringComparison.Ordinal);
+    }
+
     [LinterTheory]
     [InlineData(Changes, "matrix.part", "matrix.piece", "\"piece\"")]
     [InlineData(Part, "inputs.part", "inputs.piece", "\"piece\"")]

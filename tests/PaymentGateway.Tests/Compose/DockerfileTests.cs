@@ -45,6 +45,23 @@ public sealed class DockerfileTests
             "((warnings == 0))", File.ReadAllText(Repository.PathOf("eng", "publish")), StringComparison.Ordinal);
     }
 
+    // The release's images are built by the same verb as those of a test, which may have no list of vulnerabilities.
+    [Fact]
+    public void A_release_restores_no_package_with_a_known_vulnerability_into_its_images()
+    {
+        var restored = Dockerfile.Split("\nARG NUGET_AUDIT=false\n")[1].Split("\nCOPY ")[0];
+
+        Assert.Equal(
+            2, Regex.Count(restored, @"dotnet restore src/[A-Za-z]+ -r linux-x64 -p:NuGetAudit=\$NUGET_AUDIT "));
+        Assert.Equal(2, Regex.Count(Dockerfile, "dotnet restore"));
+        Assert.Contains(
+            "\n      NUGET_AUDIT: \"true\"\n",
+            File.ReadAllText(Repository.PathOf(".github", "workflows", "release.yml")), StringComparison.Ordinal);
+        Assert.Contains(
+            "\"--build-arg\", \"NUGET_AUDIT\"", File.ReadAllText(Repository.PathOf(
+                "tools", "PaymentGateway.Tools", "Containers", "ContainersVerb.cs")), StringComparison.Ordinal);
+    }
+
     [Fact]
     public void Only_named_files_are_sent_to_the_build()
     {

@@ -58,8 +58,9 @@ public static class ContainersVerb
 
     private static async Task BuildAsync(Docker docker)
     {
-        // Its value is that of the environment, if any.
-        var built = await docker.RunAsync("compose", "build", "--build-arg", "FRAMEWORK");
+        // Their values are those of the environment, if any.
+        var built = await docker.RunAsync(
+            "compose", "build", "--build-arg", "FRAMEWORK", "--build-arg", "NUGET_AUDIT");
         if (built.Succeeded)
         {
             if (Docker.IsOwn)
