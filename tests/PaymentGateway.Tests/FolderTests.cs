@@ -24,7 +24,7 @@ public sealed class FolderTests
         ("Operator/Webhooks", [
             "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Operator/Events", "Storage"]),
         ("Operator/Dashboard", [
-            "Charging", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Operator/Admin",
+            "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Operator/Admin",
             "Storage"]),
         ("Operator/Reconciliation", [
             "Charging", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Operator/Admin",

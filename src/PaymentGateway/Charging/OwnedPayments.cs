@@ -95,32 +95,3 @@ internal sealed partial class OwnedPayments(
         public static partial void ParkingFailed(ILogger log, LogLevel level, Payment correlationId, string reason);
     }
 }
-
-/// <summary>How many payments are parked, for a gauge that may not wait for the database. Any thread.</summary>
-internal sealed class ParkedCount(ParkedStore store)
-{
-    public const int CountMax = 10_000;
-
-    private readonly object _gate = new();
-    private Task _asking = Task.CompletedTask;
-    private long? _latest;
-
-    /// <summary>The last count, null before the first one; starts a new query for later calls.</summary>
-    public long? Read()
-    {
-        lock (_gate)
-        {
-            if (_asking.IsCompleted)
-                _asking = AskAsync();
-            return _latest;
-        }
-    }
-
-    // A failure is ignored, because the next call asks again.
-    private async Task AskAsync()
-    {
-        var reasons = await store.CountAsync(CountMax);
-        lock (_gate)
-            _latest = reasons.Sum(reason => reason.Payments);
-    }
-}

@@ -1,5 +1,4 @@
 using System.Runtime.CompilerServices;
-using System.Security.Cryptography.X509Certificates;
 using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using Polly;
@@ -59,43 +58,6 @@ internal sealed partial class ProcessorClient : IDisposable
     /// <summary>Whether an answer to a look-up could not be read in the last two minutes.</summary>
     public bool AnswersUnreadably => Volatile.Read(ref _warnedAt) is not 0 and var warnedAt
         && _clock.GetElapsedTime(warnedAt) < WarnEvery * 2;
-
-    /// <summary>Registers the connections of each processor under its name, and those of a reconciliation.</summary>
-    public static void AddConnections(IServiceCollection services, GatewayOptions options)
-    {
-        foreach (var one in options.Processors.All)
-            foreach (var name in new[] { one.Processor.Name, AdminConnections(one.Processor) })
-                services.AddHttpClient(name).ConfigurePrimaryHttpMessageHandler(() => Connect(options.Settling))
-                    .SetHandlerLifetime(Timeout.InfiniteTimeSpan).RemoveAllLoggers();
-    }
-
-    /// <summary>The name of the connections that only a reconciliation uses.</summary>
-    public static string AdminConnections(Processor processor) => $"{processor}.Admin";
-
-    private static SocketsHttpHandler Connect(SettlingOptions options) => new()
-    {
-        ConnectTimeout = options.ConnectTimeout,
-        ConnectCallback = static async (context, end) => await AddressRace.ConnectAsync(
-            await Dns.GetHostAddressesAsync(context.DnsEndPoint.Host, end), context.DnsEndPoint.Port, end),
-        // Resolves the address again after this time, because a processor may move.
-        PooledConnectionLifetime = TimeSpan.FromMinutes(2),
-        SslOptions =
-        {
-            // A download of a missing certificate would block the sockets' thread; the system's own ones are enough.
-            CertificateChainPolicy = new X509ChainPolicy
-            {
-                DisableCertificateDownloads = true,
-                RevocationMode = X509RevocationMode.NoCheck,
-            },
-        },
-        // The rest of an answer that is too long is not read.
-        MaxResponseDrainSize = 0,
-        UseCookies = false,
-        AllowAutoRedirect = false,
-        AutomaticDecompression = DecompressionMethods.None,
-        ActivityHeadersPropagator = null,
-        UseProxy = false,
-    };
 
     /// <summary>Charges once, without a retry.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]

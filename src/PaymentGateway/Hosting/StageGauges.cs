@@ -2,6 +2,7 @@ using PaymentGateway.Charging;
 using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Recording;
+using PaymentGateway.Storage;
 
 namespace PaymentGateway.Hosting;
 

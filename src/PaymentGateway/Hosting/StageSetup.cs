@@ -34,7 +34,7 @@ internal static class StageSetup
         services.AddSingleton<Lease>();
         services.AddSingleton<IntakeWriter>();
         services.AddSingleton<Intake>();
-        ProcessorClient.AddConnections(services, options);
+        ProcessorConnections.Add(services, options);
         services.AddSingleton<ProcessorLanes>();
         services.AddSingleton<DoubtNotes>();
         services.AddSingleton<OwnedPayments>();

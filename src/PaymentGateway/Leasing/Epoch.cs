@@ -68,14 +68,13 @@ internal sealed class Epoch(
     IntakeOptions options, DoubtNotes notes, TimeProvider clock)
 {
     private readonly CancellationTokenSource _ends = new();
-    private readonly object _gate = new();
     private long _heldUntil;
     private long _lastRenewal;
     private int _users;
     private volatile string? _spoiledBy;
     private volatile object? _adoptingFrom;
-    private ProcessorSet _stored = used;
-    private ProcessorSet _wanted = used;
+    private int _stored = used.Bits;
+    private int _wanted = used.Bits;
     private Dictionary<Guid, Payment>? _byId;
 
     /// <summary>Its number owns payments in the table; Nobody before the first epoch.</summary>
@@ -115,14 +114,7 @@ internal sealed class Epoch(
     public bool IsAtRest => HasEnded && Volatile.Read(ref _users) == 0;
 
     /// <summary>The processors that the next renewal has to store as used.</summary>
-    public ProcessorSet Wanted
-    {
-        get
-        {
-            lock (_gate)
-                return _wanted;
-        }
-    }
+    public ProcessorSet Wanted => new((short)Volatile.Read(ref _wanted));
 
     /// <summary>Extends it after a renewal, counted by the monotonic clock.</summary>
     /// <param name="until">Monotonic timestamp, from before the renewal was sent.</param>
@@ -158,27 +150,17 @@ internal sealed class Epoch(
     /// </summary>
     public bool MayUse(Processor processor)
     {
-        lock (_gate)
-        {
-            if (_stored.Contains(processor))
-                return true;
+        int one = ProcessorSet.Of(processor).Bits;
+        if ((Volatile.Read(ref _stored) & one) != 0)
+            return true;
 
-            if (_wanted.Contains(processor))
-                return false;
-
-            _wanted |= ProcessorSet.Of(processor);
-        }
-
-        checkSoon.Set();
+        if ((Interlocked.Or(ref _wanted, one) & one) == 0)
+            checkSoon.Set();
         return false;
     }
 
     /// <summary>Notes that the database has stored these processors, beside earlier ones.</summary>
-    public void NoteStored(ProcessorSet processors)
-    {
-        lock (_gate)
-            _stored |= processors;
-    }
+    public void NoteStored(ProcessorSet processors) => Interlocked.Or(ref _stored, processors.Bits);
 
     /// <summary>Numbers a renewal or an adoption; the database ignores one after a newer one.</summary>
     public long NextNumber() => Interlocked.Increment(ref _lastRenewal);

@@ -76,6 +76,7 @@ internal static partial class LedgerSetup
             provider.GetRequiredService<ILogger<SchemaSetup>>()));
         services.AddSingleton<PaymentStore>();
         services.AddSingleton<SettlementLedger>();
+        services.AddSingleton<SummaryStore>();
         services.AddSingleton<LedgerStateStore>();
         services.AddSingleton<ParkedStore>();
         services.AddSingleton<DoubtStore>();

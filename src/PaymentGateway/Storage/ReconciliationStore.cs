@@ -205,8 +205,8 @@ internal sealed class ReconciliationStore : Db, IAsyncDisposable
         return oldest;
     }
 
-    /// <inheritdoc cref="SettlementLedger.SumAsync(DateTime?, DateTime?)"/>
-    public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) => SettlementLedger.SumAsync(this, from, to);
+    /// <inheritdoc cref="SummaryStore.SumAsync(DateTime?, DateTime?)"/>
+    public Task<List<TotalsRow>> SumAsync(DateTime from, DateTime to) => SummaryStore.SumAsync(this, from, to);
 
     /// <summary>The settlements of a processor in a window, at most one more than WindowRowsMax.</summary>
     public Task<List<SettledRow>> SettledAsync(DateTime from, DateTime to, Processor processor) =>

@@ -129,7 +129,7 @@ internal readonly record struct SummaryWindow(DateTime? From, DateTime? To);
 /// deleted cannot be summed up, and is refused with the nearest bound that can (<see cref="NotKeptException"/>).
 /// </para>
 /// </remarks>
-internal sealed class LedgerSummary(SettlementLedger ledger, UnwrittenOutcomes unwritten, GatewayOptions options)
+internal sealed class LedgerSummary(SummaryStore ledger, UnwrittenOutcomes unwritten, GatewayOptions options)
 {
     /// <returns>The totals by processor name, including processors that are not configured any more.</returns>
     public async Task<PaymentsSummary> SummariseAsync(SummaryWindow window)

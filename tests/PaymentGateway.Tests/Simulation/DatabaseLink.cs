@@ -237,7 +237,8 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         _backend = database.Take(startup);
         client.Send(_backend.Greeting);
         // Until a thread of the pool reads it nothing shows that the instance goes on, and its time would run out.
-        SpinWait.SpinUntil(() => !IsUnread, TimeSpan.FromSeconds(1));
+        // On a machine with twenty that want to run, a second was too short, and one seed was two executions.
+        SpinWait.SpinUntil(() => !IsUnread, TimeSpan.FromSeconds(30));
     }
 
     // A statement is whole when the last message asks for an answer.

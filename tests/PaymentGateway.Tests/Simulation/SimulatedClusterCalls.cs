@@ -223,6 +223,9 @@ internal sealed partial class SimulatedCluster
 
         public TimeSpan AcknowledgedAt { get; set; }
 
+        /// <summary>When it was last seen in doubt at a processor that is away; it may go on from then.</summary>
+        public TimeSpan InDoubtAt { get; set; }
+
         /// <summary>The processors that a byte of it was sent to.</summary>
         public HashSet<Processor> SentTo { get; } = [];
 

@@ -75,10 +75,12 @@ internal sealed partial class SimulatedCluster
         foreach (var row in rows.Where(row => row is { Settlement: null, Owner: > 0 }))
         {
             var payment = _payments[row.Id];
-            if (payment is { PurgedAt: null, History.AcknowledgedCents: not null }
-                && Time.Now - payment.AcknowledgedAt > SettledWithin && !IsInDoubtAt(away, row, payment))
+            if (IsInDoubtAt(away, row, payment))
+                payment.InDoubtAt = Time.Now;
+            var since = payment.InDoubtAt > payment.AcknowledgedAt ? payment.InDoubtAt : payment.AcknowledgedAt;
+            if (payment is { PurgedAt: null, History.AcknowledgedCents: not null } && Time.Now - since > SettledWithin)
                 Violate(
-                    $"{Name(row.Id)} waits for {Time.Now - payment.AcknowledgedAt}, and only "
+                    $"{Name(row.Id)} waits for {Time.Now - since}, and only "
                     + $"{string.Join(", ", away.Select(one => one.Processor))} is away");
             else if (away.Count > 0)
                 Marks.Reach("a payment waits for a processor that may have it");

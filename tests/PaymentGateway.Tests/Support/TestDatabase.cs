@@ -46,7 +46,8 @@ public class TestDatabase : IAsyncLifetime
     internal HealthStore Health => new(Shared);
 
     internal async Task<ChallengeSummary> SummariseAsync(DateTime? from, DateTime? to) => ChallengeSummary.Of(
-        await new LedgerSummary(Ledger, Unwritten, TestSettings.Read()).SummariseAsync(new SummaryWindow(from, to)));
+        await new LedgerSummary(new SummaryStore(Shared), Unwritten, TestSettings.Read()).SummariseAsync(
+            new SummaryWindow(from, to)));
 
     public async Task InitializeAsync()
     {

@@ -1,4 +1,3 @@
-using PaymentGateway.Charging;
 using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Storage;
 

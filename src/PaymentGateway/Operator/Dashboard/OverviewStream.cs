@@ -1,4 +1,3 @@
-using PaymentGateway.Charging;
 using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
 using PaymentGateway.Storage;
@@ -58,7 +57,7 @@ internal sealed partial class OverviewStream(
 
 /// <summary>Reads the shared rows from the database, for one caller at a time.</summary>
 internal sealed class SharedFactsReader(
-    ReadingStore readings, SettlementLedger ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
+    ReadingStore readings, SummaryStore ledger, HealthStore health, ParkedStore parked, WebhookStore webhooks,
     TimeProvider clock)
 {
     // Most of a second; the view is then made without the database's rows.
