@@ -32,7 +32,8 @@ namespace PaymentGateway.Leasing;
 ///   current ---------> not renewed -----> former, charges in --------> closed, taken ---------> forgotten
 ///      |               any more      ^     flight are answered          over page by page
 ///      |                             |
-///      +-----------------------------+  another instance closed it, or an assertion failed: it ends at once
+///      +-----------------------------+  it was closed by another instance, the ledger was purged, or an assertion
+///                                       failed: it ends at once
 /// </code>
 /// <para>
 /// <i>Spoil</i> says that the epoch must not be renewed: a renewal could raise the low-water mark above rows that

@@ -4,8 +4,8 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Renews this instance's lease, and runs the <see cref="LeaseDuties"/> after each renewal. The next renewal does not
-/// wait for duties that hang.
+/// Renews this instance's lease, and does the <see cref="LeaseDuties"/> after each renewal. Neither the next renewal
+/// nor the check of the ledger waits for an adoption that hangs.
 /// </summary>
 internal sealed partial class LeaseKeeper(
     SchemaSetup schema, InstanceEpochs epochs, LeaseDuties duties, Lease lease, LeasingOptions options,
@@ -17,7 +17,7 @@ internal sealed partial class LeaseKeeper(
     private long _steadySince = clock.GetTimestamp();
     private long _lastKept = clock.GetTimestamp();
     private long _lastBegun;
-    private Task _duties = Task.CompletedTask;
+    private Task _adoption = Task.CompletedTask;
     private bool _schemaKnown;
     private readonly OutageLog _outage = new();
 
@@ -32,7 +32,7 @@ internal sealed partial class LeaseKeeper(
     public override async Task StopAsync(CancellationToken cancellationToken)
     {
         await base.StopAsync(cancellationToken);
-        await Task.WhenAny(_duties, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
+        await Task.WhenAny(_adoption, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
         var epoch = lease.Current;
         if (epoch.HasEnded)
             return;
@@ -81,12 +81,15 @@ internal sealed partial class LeaseKeeper(
                 _schemaKnown = true;
             }
 
-            // Read before the renewal: NextCheckAsync needs duties whose renewal began after the last duties ended.
-            var areDone = _duties.IsCompleted;
-            if (await RenewAsync() is { } renewal && areDone)
-                _duties = DoDutiesAsync(renewal);
-            // Most duties end at once; the next renewal then finds them done.
-            await Task.WhenAny(_duties, Task.Delay(options.RenewInterval / 2, clock));
+            if (await RenewAsync() is { } renewal)
+            {
+                await duties.CheckLedgerAsync(renewal);
+                if (_adoption.IsCompleted)
+                    _adoption = AdoptAsync(renewal);
+            }
+
+            // Most adoptions end at once; the next renewal then finds them done.
+            await Task.WhenAny(_adoption, Task.Delay(options.RenewInterval / 2, clock));
         }
         catch (Exception failed) when (failed is not (OperationCanceledException or ConfigurationException))
         {
@@ -137,11 +140,11 @@ internal sealed partial class LeaseKeeper(
         Log.Lost(log, epoch.Number, epoch.Unsettled.Count);
     }
 
-    private async Task DoDutiesAsync(Renewal renewal)
+    private async Task AdoptAsync(Renewal renewal)
     {
         try
         {
-            await duties.DoAsync(renewal);
+            await duties.AdoptAsync(renewal);
             if (_outage.Succeed())
                 Log.DatabaseAvailable(log);
         }
@@ -192,10 +195,11 @@ internal sealed class LeaseDuties(LedgerWatch ledger, OrphanAdoption adoption, L
 {
     public Task<LedgerState> ReadLedgerAsync() => ledger.ReadAsync();
 
-    public async Task DoAsync(Renewal renewal)
+    public async Task CheckLedgerAsync(Renewal renewal)
     {
         await ledger.CheckAsync(renewal.Epoch, renewal.Row.Ledger);
         lease.NoteChecked();
-        await adoption.AdoptAllAsync(renewal.Former);
     }
+
+    public Task AdoptAsync(Renewal renewal) => adoption.AdoptAllAsync(renewal.Former);
 }

@@ -37,14 +37,17 @@ internal sealed partial class LedgerWatch(LedgerStateStore ledger, PaymentStore 
         return _latest = state;
     }
 
-    /// <summary>Spoils an epoch whose payments are perhaps not in the ledger any more.</summary>
+    /// <summary>Ends an epoch whose payments are perhaps not in the ledger any more.</summary>
     /// <param name="epoch">The epoch that was renewed.</param>
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(Epoch epoch, LedgerState state)
     {
         _latest = state.Intact ? state : await ReadAsync();
-        if (!_latest.IsOf(epoch.Ledger))
-            epoch.Spoil("the ledger was purged, or emptied by a crash of the database");
+        if (_latest.IsOf(epoch.Ledger))
+            return;
+
+        epoch.Spoil("the ledger was purged, or emptied by a crash of the database");
+        epoch.End();
     }
 
     private static partial class Log

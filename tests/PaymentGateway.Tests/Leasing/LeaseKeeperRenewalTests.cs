@@ -256,6 +256,27 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         Assert.Contains(Log, line => line.StartsWith($"Epoch {epoch} ends without release", StringComparison.Ordinal));
     }
 
+    [PostgresFact]
+    public async Task A_purge_ends_the_epoch_while_a_search_for_orphans_hangs()
+    {
+        await _stages.StartAsync<LeaseKeeper>();
+        var epoch = _stages.Epoch;
+        await using var other = await Statements.OpenAsync(Database.ConnectionString);
+        await using var locks = await other.BeginTransactionAsync();
+        await Statements.ExecuteAsync(other, "LOCK TABLE payments IN ACCESS EXCLUSIVE MODE");
+        await Eventually.HoldsAsync(RenewalAndAsync(WaitsAsync), "a search waits");
+
+        await Database.ExecuteAsync("UPDATE ledger SET generation = generation + 1");
+        // Until then the keeper hopes that the search ends at once.
+        _clock.Advance(Step);
+        await Eventually.HoldsAsync(RenewalAndAsync(() => Task.FromResult(epoch.HasEnded)), "the epoch ends");
+
+        Assert.True(await WaitsAsync());
+
+        Task<bool> WaitsAsync() => Database.ScalarAsync<bool>(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'payments'::regclass AND NOT granted)");
+    }
+
     private IReadOnlyCollection<string> Log => _stages.LogOf<LeaseKeeper>();
 
     /// <summary>Time in which the keeper renews; the statements that were on their way then are over.</summary>

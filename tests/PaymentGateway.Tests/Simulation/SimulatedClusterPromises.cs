@@ -78,7 +78,8 @@ internal sealed partial class SimulatedCluster
             if (IsInDoubtAt(away, row, payment))
                 payment.InDoubtAt = Time.Now;
             var since = payment.InDoubtAt > payment.AcknowledgedAt ? payment.InDoubtAt : payment.AcknowledgedAt;
-            if (payment is { PurgedAt: null, History.AcknowledgedCents: not null } && Time.Now - since > SettledWithin)
+            if (payment is { PurgedAt: null, History.AcknowledgedCents: not null } && Time.Now - since > SettledWithin
+                && !OnlyAPaymentHelps(row.Id))
                 Violate(
                     $"{Name(row.Id)} waits for {Time.Now - since}, and only "
                     + $"{string.Join(", ", away.Select(one => one.Processor))} is away");
@@ -99,12 +100,13 @@ internal sealed partial class SimulatedCluster
     /// Nothing proves that several processors lack a payment in doubt, while its owner has at each of them an open
     /// circuit, or no payment in the ledger that is known to be there: the next payment ends that.
     /// </summary>
-    private bool OnlyAPaymentHelps()
+    /// <param name="id">Null: any payment in doubt.</param>
+    private bool OnlyAPaymentHelps(Guid? id = null)
     {
         var known = Rows().FindAll(row => row.Settlement is not null).ConvertAll(row => row.At);
         return Living().Any(one => one.Epoch.Unsettled.Snapshot().Exists(
-            payment => payment.Phase == PaymentPhase.InDoubt && !payment.MayBeAt.IsSingle
-                && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
+            payment => (id is null || payment.Id == id) && payment.Phase == PaymentPhase.InDoubt
+                && !payment.MayBeAt.IsSingle && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
                     lane => lane.Health.Read().Availability != Availability.Usable
                         || !known.Contains(lane.Processor.Id))));
     }
