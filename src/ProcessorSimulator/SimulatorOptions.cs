@@ -10,57 +10,22 @@ internal sealed record SimulatorOptions(
     {
         CheckUrls(settings[WebHostDefaults.ServerUrlsKey]);
         return new SimulatorOptions(
-            ReadFee(settings["Simulator:FeePerTransaction"]),
-            ReadToken(settings["Simulator:Token"]),
-            ReadDelay(settings["Simulator:Delay"]),
-            ReadFailing(settings["Simulator:Failing"]),
-            ReadMaxPayments(settings["Simulator:MaxPayments"]));
-    }
+            Of("FeePerTransaction", 0.05m, "a decimal from 0 to 1, such as 0.05", value => (decimal.TryParse(
+                value, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var fee) && fee <= 1, fee)),
+            Of("Token", "123", "a token", value => (!string.IsNullOrWhiteSpace(value), value)),
+            Of("Delay", 0, "a whole number of milliseconds, 0 or more", value => (int.TryParse(
+                value, NumberStyles.None, CultureInfo.InvariantCulture, out var delay), delay)),
+            Of("Failing", false, "true or false", value => (bool.TryParse(value, out var failing), failing)),
+            Of("MaxPayments", 5_000_000, "a whole number of payments, 1 or more", value => (int.TryParse(
+                value, NumberStyles.None, CultureInfo.InvariantCulture, out var count) && count > 0, count)));
 
-    private static decimal ReadFee(string? value)
-    {
-        if (value is null)
-            return 0.05m;
-        const NumberStyles style = NumberStyles.AllowDecimalPoint;
-        if (decimal.TryParse(value, style, CultureInfo.InvariantCulture, out var fee) && fee <= 1)
-            return fee;
-        throw new WrongSettingException("Simulator__FeePerTransaction", value, "a decimal from 0 to 1, such as 0.05");
-    }
-
-    private static string ReadToken(string? value)
-    {
-        if (value is null)
-            return "123";
-        if (!string.IsNullOrWhiteSpace(value))
-            return value;
-        throw new WrongSettingException("Simulator__Token", value, "a token");
-    }
-
-    private static int ReadDelay(string? value)
-    {
-        if (value is null)
-            return 0;
-        if (int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var milliseconds))
-            return milliseconds;
-        throw new WrongSettingException("Simulator__Delay", value, "a whole number of milliseconds, 0 or more");
-    }
-
-    private static bool ReadFailing(string? value)
-    {
-        if (value is null)
-            return false;
-        if (bool.TryParse(value, out var failing))
-            return failing;
-        throw new WrongSettingException("Simulator__Failing", value, "true or false");
-    }
-
-    private static int ReadMaxPayments(string? value)
-    {
-        if (value is null)
-            return 5_000_000;
-        if (int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var payments) && payments > 0)
-            return payments;
-        throw new WrongSettingException("Simulator__MaxPayments", value, "a whole number of payments, 1 or more");
+        T Of<T>(string name, T fallback, string expected, Func<string, (bool IsValid, T Parsed)> parse)
+        {
+            if (settings[$"Simulator:{name}"] is not { } value)
+                return fallback;
+            var (isValid, parsed) = parse(value);
+            return isValid ? parsed : throw new WrongSettingException($"Simulator__{name}", value, expected);
+        }
     }
 
     private static void CheckUrls(string? urls)
