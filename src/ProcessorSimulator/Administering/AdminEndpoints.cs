@@ -16,7 +16,7 @@ internal sealed class AdminEndpoints(
         var summarise = token.Guard(SummariseAsync);
         app.MapGet("/admin/payments-summary", (RequestDelegate)(context =>
         {
-            calls.CountSummary();
+            calls.Count(Counted.Summary);
             return summarise(context);
         }));
         app.MapPut("/admin/configurations/token", token.Guard(SetTokenAsync));

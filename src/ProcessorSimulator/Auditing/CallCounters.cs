@@ -3,35 +3,33 @@ using System.Net;
 
 namespace ProcessorSimulator.Auditing;
 
+/// <summary>What is counted; a refused call is one that got 429, a duplicate one that got 422.</summary>
+internal enum Counted
+{
+    Post,
+    LookUp,
+    Health,
+    Refused,
+    Duplicate,
+    Summary,
+}
+
 /// <summary>Counts the calls since the start or the last purge; any thread may count.</summary>
 internal sealed class CallCounters
 {
     private readonly ConcurrentDictionary<IPAddress, long> _postsBy = new();
-    private long _posts;
-    private long _lookUps;
-    private long _healthCalls;
-    private long _refused;
-    private long _duplicates;
-    private long _summaries;
+    private readonly long[] _counts = new long[Enum.GetValues<Counted>().Length];
     private int _maxInFlight;
 
     /// <param name="caller">Null when it has no address.</param>
     public void CountPost(IPAddress? caller)
     {
-        Interlocked.Increment(ref _posts);
+        Count(Counted.Post);
         if (caller is not null)
             _postsBy.AddOrUpdate(caller, 1, static (_, count) => count + 1);
     }
 
-    public void CountLookUp() => Interlocked.Increment(ref _lookUps);
-
-    public void CountHealthCall() => Interlocked.Increment(ref _healthCalls);
-
-    public void CountRefused() => Interlocked.Increment(ref _refused);
-
-    public void CountDuplicate() => Interlocked.Increment(ref _duplicates);
-
-    public void CountSummary() => Interlocked.Increment(ref _summaries);
+    public void Count(Counted what) => Interlocked.Increment(ref _counts[(int)what]);
 
     public void NoteInFlight(int inFlight)
     {
@@ -42,12 +40,8 @@ internal sealed class CallCounters
 
     public void StartAnew()
     {
-        Volatile.Write(ref _posts, 0);
-        Volatile.Write(ref _lookUps, 0);
-        Volatile.Write(ref _healthCalls, 0);
-        Volatile.Write(ref _refused, 0);
-        Volatile.Write(ref _duplicates, 0);
-        Volatile.Write(ref _summaries, 0);
+        foreach (ref var count in _counts.AsSpan())
+            Volatile.Write(ref count, 0);
         Volatile.Write(ref _maxInFlight, 0);
         _postsBy.Clear();
     }
@@ -57,14 +51,25 @@ internal sealed class CallCounters
         _postsBy.ToDictionary(pair => pair.Key.ToString(), pair => pair.Value);
 
     public CallCount Read(int inFlight, int queued, int held) => new(
-        Volatile.Read(ref _posts),
-        Volatile.Read(ref _lookUps),
-        Volatile.Read(ref _healthCalls),
-        Volatile.Read(ref _refused),
-        Volatile.Read(ref _duplicates),
-        Volatile.Read(ref _maxInFlight),
-        inFlight,
-        queued,
-        held,
-        Volatile.Read(ref _summaries));
+        Of(Counted.Post), Of(Counted.LookUp), Of(Counted.Health), Of(Counted.Refused), Of(Counted.Duplicate),
+        Volatile.Read(ref _maxInFlight), inFlight, queued, held, Of(Counted.Summary));
+
+    private long Of(Counted what) => Volatile.Read(ref _counts[(int)what]);
 }
+
+/// <summary>
+/// The answer of GET /admin/calls: 429 and in flight are those of the limiter that payments and look-ups share; held
+/// are the calls that wait for a fault to be cleared, past every switch. Summaries are GET /admin/payments-summary,
+/// whatever the token.
+/// </summary>
+internal sealed record CallCount(
+    long Posts,
+    long Lookups,
+    long HealthCalls,
+    long Refused429,
+    long Duplicates422,
+    int MaxInFlight,
+    int InFlight,
+    int Queued,
+    int Held,
+    long Summaries);

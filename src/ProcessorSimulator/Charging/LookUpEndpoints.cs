@@ -11,7 +11,7 @@ internal sealed class LookUpEndpoints(PaymentLedger ledger, PaymentLimiter limit
 
     private async Task LookUpAsync(HttpContext context)
     {
-        calls.CountLookUp();
+        calls.Count(Counted.LookUp);
         if (faults.Current.LookUp is not LookUpFault.None and var fault)
         {
             await FailAsync(context, fault);

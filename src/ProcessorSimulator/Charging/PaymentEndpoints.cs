@@ -80,7 +80,7 @@ internal sealed partial class PaymentEndpoints(
         switch (ledger.Insert(payment))
         {
             case InsertResult.Duplicate:
-                calls.CountDuplicate();
+                calls.Count(Counted.Duplicate);
                 context.Response.StatusCode = StatusCodes.Status422UnprocessableEntity;
                 await JsonBody.WriteAsync(context, Duplicate);
                 return false;

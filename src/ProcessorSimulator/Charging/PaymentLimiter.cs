@@ -50,7 +50,7 @@ internal sealed class PaymentLimiter(CallCounters calls) : IDisposable
 
     public void Refuse(HttpContext context, string retryAfterSeconds)
     {
-        calls.CountRefused();
+        calls.Count(Counted.Refused);
         context.Response.StatusCode = StatusCodes.Status429TooManyRequests;
         context.Response.Headers.RetryAfter = retryAfterSeconds;
     }

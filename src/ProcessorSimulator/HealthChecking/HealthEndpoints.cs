@@ -12,7 +12,7 @@ internal sealed class HealthEndpoints(
 
     private async Task CheckAsync(HttpContext context)
     {
-        calls.CountHealthCall();
+        calls.Count(Counted.Health);
         try
         {
             await AnswerAsync(context);
