@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text.Json.Serialization;
 using ProcessorSimulator.Auditing;
 using ProcessorSimulator.Charging;
 using Json = ProcessorSimulator.SimulatorJsonContext;
@@ -97,3 +98,22 @@ internal sealed class AdminEndpoints(
         return JsonBody.WriteAsync(context, new MessageBody("All payments purged."), Json.Default.MessageBody);
     }
 }
+
+/// <summary>The answer of GET /admin/payments-summary.</summary>
+internal sealed record PaymentsSummary(
+    long TotalRequests, decimal TotalAmount, decimal TotalFee, decimal FeePerTransaction);
+
+/// <summary>The body of PUT /admin/configurations/token.</summary>
+internal sealed record TokenRequest([property: JsonRequired] string Token);
+
+/// <summary>The body of PUT /admin/configurations/delay, in milliseconds.</summary>
+internal sealed record DelayRequest([property: JsonRequired] int Delay);
+
+/// <summary>The body of PUT /admin/configurations/failure.</summary>
+internal sealed record FailureRequest([property: JsonRequired] bool Failure);
+
+/// <summary>The answer to a changed switch: its name, its value before and its value now.</summary>
+internal sealed record ConfigurationChange<T>(string Config, T Was, T Is);
+
+/// <summary>The body of an answer that says something in words.</summary>
+internal sealed record MessageBody(string Message);

@@ -1,3 +1,5 @@
+using System.Text.Json.Serialization;
+
 namespace ProcessorSimulator.Charging;
 
 /// <summary>A payment as the processor's table keeps it: two decimals, microseconds, UTC.</summary>
@@ -22,4 +24,17 @@ internal readonly record struct StoredPayment(Guid CorrelationId, decimal Amount
 
     // Adding 0.00 keeps two decimals on the wire, as the column has them: 19.9 becomes 19.90.
     private static decimal RoundAmount(decimal amount) => decimal.Round(amount, 2, MidpointRounding.ToEven) + 0.00m;
+}
+
+/// <summary>The body of POST /payments; one without all three fields is refused as malformed.</summary>
+internal sealed class PaymentRequest
+{
+    [JsonRequired]
+    public Guid CorrelationId { get; set; }
+
+    [JsonRequired]
+    public decimal Amount { get; set; }
+
+    [JsonRequired]
+    public DateTime RequestedAt { get; set; }
 }

@@ -47,3 +47,6 @@ internal sealed class HealthEndpoints(
         }
     }
 }
+
+/// <summary>The answer of GET /payments/service-health; minResponseTime is the delay in milliseconds.</summary>
+internal sealed record ServiceHealth(bool Failing, int MinResponseTime);
