@@ -13,31 +13,21 @@ internal sealed partial class HealthMonitor(
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    private readonly OutageLog _recordOutage = new();
     private readonly OutageLog _sharingOutage = new();
 
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    protected override Task ExecuteAsync(CancellationToken stoppingToken)
     {
         var byName = lanes.Enabled.ToDictionary(lane => lane.Processor.Name);
-        while (true)
-        {
-            try
+        return new OutageLog().RepeatAsync(
+            async () =>
             {
                 foreach (var claim in await record.ClaimAsync([.. byName.Keys], options.HealthInterval))
                     _ = PollAsync(byName[claim]);
                 foreach (var row in await record.ReadAsync())
                     if (byName.TryGetValue(row.Processor, out var lane))
                         lane.Health.Observe(ToReport(row));
-                _recordOutage.Succeed();
-            }
-            catch (Exception failed) when (failed is not OperationCanceledException)
-            {
-                var level = _recordOutage.Fail(LogLevel.Warning);
-                Log.RecordUnavailable(log, level, failed.Message);
-            }
-
-            await Task.Delay(PollInterval, clock, stoppingToken);
-        }
+            },
+            PollInterval, (level, reason) => Log.RecordUnavailable(log, level, reason), clock, stoppingToken);
     }
 
     private static HealthReport ToReport(HealthRow row) =>

@@ -18,28 +18,12 @@ internal sealed partial class OperatorWords(
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
 
-    private readonly OutageLog _outage = new();
     private (long At, Dictionary<short, int> Counts)? _before;
 
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
-    {
-        while (true)
-        {
-            try
-            {
-                // A former epoch's payments in doubt belong to the next epoch as soon as it has taken them over.
-                _before = lease.Current.Doubts.Count > 0 || lease.Former.Count > 0 ? await ReadAsync() : null;
-                _outage.Succeed();
-            }
-            catch (Exception failed)
-            {
-                var level = _outage.Fail(LogLevel.Warning);
-                Log.NotRead(log, level, failed.Message);
-            }
-
-            await Task.Delay(Interval, clock, stoppingToken);
-        }
-    }
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => new OutageLog().RepeatAsync(
+        // A former epoch's payments in doubt belong to the next epoch as soon as it has taken them over.
+        async () => _before = lease.Current.Doubts.Count > 0 || lease.Former.Count > 0 ? await ReadAsync() : null,
+        Interval, (level, reason) => Log.NotRead(log, level, reason), clock, stoppingToken);
 
     private async Task<(long At, Dictionary<short, int> Counts)> ReadAsync()
     {

@@ -20,4 +20,23 @@ internal sealed class OutageLog
         _lasts = false;
         return ended;
     }
+
+    /// <summary>Repeats work until a stop, with a pause after each run. A failure does not end the loop.</summary>
+    /// <param name="report">Logs a failure: at Warning the first one of an outage, at Debug the others.</param>
+    public async Task RepeatAsync(
+        Func<Task> workAsync, TimeSpan pause, Action<LogLevel, string> report, TimeProvider clock,
+        CancellationToken stopping)
+    {
+        for (; ; await Task.Delay(pause, clock, stopping))
+            try
+            {
+                await workAsync();
+                Succeed();
+            }
+            catch (Exception failed)
+                when (failed is not OperationCanceledException || !stopping.IsCancellationRequested)
+            {
+                report(Fail(LogLevel.Warning), failed.Message);
+            }
+    }
 }

@@ -14,27 +14,13 @@ internal sealed partial class ReadingPublisher(
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(1);
 
-    private readonly OutageLog _outage = new();
-
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
-    {
-        while (true)
+    protected override Task ExecuteAsync(CancellationToken stoppingToken) => new OutageLog().RepeatAsync(
+        async () =>
         {
-            try
-            {
-                if (lease.Current.Number is not Owners.Nobody and var epoch)
-                    await store.WriteAsync(new ReadingArgs(epoch, reader.Read().ToJson()));
-                _outage.Succeed();
-            }
-            catch (Exception failed)
-            {
-                var level = _outage.Fail(LogLevel.Warning);
-                Log.Failed(log, level, failed.Message);
-            }
-
-            await Task.Delay(Interval, clock, stoppingToken);
-        }
-    }
+            if (lease.Current.Number is not Owners.Nobody and var epoch)
+                await store.WriteAsync(new ReadingArgs(epoch, reader.Read().ToJson()));
+        },
+        Interval, (level, reason) => Log.Failed(log, level, reason), clock, stoppingToken);
 
     private static partial class Log
     {

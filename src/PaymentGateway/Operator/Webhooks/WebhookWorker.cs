@@ -78,29 +78,16 @@ internal sealed partial class WebhookWorker(
             stopping);
     }
 
-    private async Task RepeatAsync(string name, Func<Task> workAsync, CancellationToken stopping)
-    {
-        var outage = new OutageLog();
-        while (true)
-        {
-            try
-            {
-                await workAsync();
-                outage.Succeed();
-            }
-            catch (Exception failed)
+    private Task RepeatAsync(string name, Func<Task> workAsync, CancellationToken stopping) =>
+        new OutageLog().RepeatAsync(
+            workAsync, Interval,
+            (level, reason) =>
             {
                 // Another instance repeats what a stop interrupts.
-                if (stopping.IsCancellationRequested)
-                    return;
-
-                var level = outage.Fail(LogLevel.Warning);
-                Log.Broken(log, level, name, failed.Message);
-            }
-
-            await Task.Delay(Interval, clock, stopping);
-        }
-    }
+                if (!stopping.IsCancellationRequested)
+                    Log.Broken(log, level, name, reason);
+            },
+            clock, stopping);
 
     // Ends when a delivery fails, or another instance holds the endpoint.
     private async Task DeliverAsync(
