@@ -43,39 +43,34 @@ internal sealed partial class DoubtPublisher(
 
     // Apart from what is for display, and whoever owns them by now, because an adopter could charge another processor
     // otherwise.
-    private async Task<bool> TryHoldAsync()
+    private Task<bool> TryHoldAsync() => TryAsync(async () =>
+    {
+        _held.AddRange(doubts.TakeHeld());
+        foreach (var page in _held.Chunk(PageMax))
+            await store.HoldAsync(HoldArgs.Of(page));
+        _held.Clear();
+    });
+
+    private Task<bool> TryPublishAsync(Dictionary<Payment, bool> changes) => TryAsync(async () =>
+    {
+        foreach (var page in Pages(changes, begun: true))
+            await store.MarkAsync(page);
+        foreach (var page in Pages(changes, begun: false))
+            await store.ClearAsync(page);
+        if (clock.GetElapsedTime(_sweptAt) >= SweepInterval)
+        {
+            await store.SweepAsync();
+            _sweptAt = clock.GetTimestamp();
+        }
+
+        _outage.Succeed();
+    });
+
+    private async Task<bool> TryAsync(Func<Task> workAsync)
     {
         try
         {
-            _held.AddRange(doubts.TakeHeld());
-            foreach (var page in _held.Chunk(PageMax))
-                await store.HoldAsync(HoldArgs.Of(page));
-            _held.Clear();
-            return true;
-        }
-        catch (Exception failed)
-        {
-            var level = _outage.Fail(LogLevel.Warning);
-            Log.PublishingFailed(log, level, failed.Message);
-            return false;
-        }
-    }
-
-    private async Task<bool> TryPublishAsync(Dictionary<Payment, bool> changes)
-    {
-        try
-        {
-            foreach (var page in Pages(changes, begun: true))
-                await store.MarkAsync(page);
-            foreach (var page in Pages(changes, begun: false))
-                await store.ClearAsync(page);
-            if (clock.GetElapsedTime(_sweptAt) >= SweepInterval)
-            {
-                await store.SweepAsync();
-                _sweptAt = clock.GetTimestamp();
-            }
-
-            _outage.Succeed();
+            await workAsync();
             return true;
         }
         catch (Exception failed)

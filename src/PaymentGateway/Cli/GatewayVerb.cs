@@ -45,6 +45,14 @@ internal sealed class GatewayVerb : Command
         });
     }
 
+    /// <summary>Refuses the verb without an option that has no value, such as <c>--yes</c>.</summary>
+    public void Demand(Option<bool> option, string why) => Validators.Add(given =>
+    {
+        // Required is not enough: System.CommandLine does not enforce it for an option without a value.
+        if (given.GetResult(option) is null)
+            given.AddError($"{why}: say {option.Name}");
+    });
+
     /// <summary>An option with a text, which the help calls <paramref name="value"/>.</summary>
     public static Option<string> Text(string name, string description, string value) =>
         new(name) { Description = description, HelpName = value };

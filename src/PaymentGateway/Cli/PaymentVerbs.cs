@@ -112,12 +112,7 @@ internal static class PaymentVerbs
         {
             Yes,
         };
-        // Required is not enough: System.CommandLine does not enforce it for an option without a value.
-        purge.Validators.Add(static given =>
-        {
-            if (given.GetResult(Yes) is null)
-                given.AddError("purge deletes every payment: say --yes");
-        });
+        purge.Demand(Yes, "purge deletes every payment");
         return purge;
     }
 

@@ -26,12 +26,7 @@ internal static class ProcessorVerbs
         {
             Name, Yes,
         };
-        // Required is not enough: System.CommandLine does not enforce it for an option without a value.
-        notCharged.Validators.Add(static given =>
-        {
-            if (given.GetResult(Yes) is null)
-                given.AddError("not-charged lets other processors charge: say --yes");
-        });
+        notCharged.Demand(Yes, "not-charged lets other processors charge");
         return new Command("processors", "Ends doubts at a processor that answers no more.") { notCharged };
     }
 }
