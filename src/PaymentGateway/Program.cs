@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using PaymentGateway.Cli;
 using PaymentGateway.Hosting;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway;
 
@@ -61,6 +62,7 @@ internal static class Program
         // Read before the parts are stopped, because a part that has already ended has failed.
         using var stopping = app.Lifetime.ApplicationStopping.Register(() => failures.AddRange(Failures(app)));
         await app.WaitForShutdownAsync();
+        await OtlpExport.SendLastAsync(app.Services);
         if (failures.Find(failure => failure is ConfigurationException) is { } wrong)
             throw wrong;
 

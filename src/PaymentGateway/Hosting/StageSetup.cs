@@ -57,7 +57,6 @@ internal static class StageSetup
     /// charges end, then writes their outcomes, and gives up the lease last: without the lease, other instances would
     /// adopt payments that are still being charged here.
     /// </summary>
-    /// <remarks>OtlpExport adds a part that acts when all of these have stopped, wherever it stands.</remarks>
     private static void AddHostedParts(this IServiceCollection services)
     {
         // Nothing may be accepted, charged or written without a lease.

@@ -15,6 +15,8 @@ internal static class OtlpExport
     // http.server.request.duration and http.server.active_requests: stock dashboards of ASP.NET show them.
     private const string RequestMeter = "Microsoft.AspNetCore.Hosting";
 
+    private const int LastLimitMilliseconds = 2_000;
+
     public static void AddOtlpExport(
         this IServiceCollection services, IConfiguration configuration, GatewayOptions options)
     {
@@ -27,8 +29,18 @@ internal static class OtlpExport
             .WithMetrics(metrics => metrics.AddMeter(GatewayMetrics.MeterName, MetricListener.Npgsql, RequestMeter)
                 .AddView(ViewOf).AddOtlpExporter())
             .WithTracing(traces => traces.AddSource(PaymentTrace.SourceName, Requests).AddOtlpExporter());
-        services.AddHostedService<OtlpFlush>();
     }
+
+    /// <summary>
+    /// Sends the last metrics and traces; for when every part has stopped. The providers would do so when they are
+    /// disposed, one after the other with 5 s each, while a receiver that never answers must not delay a stop.
+    /// </summary>
+    public static Task SendLastAsync(IServiceProvider services) =>
+        services.GetService<MeterProvider>() is { } metrics && services.GetService<TracerProvider>() is { } traces
+            ? Task.WhenAll(
+                Task.Run(() => metrics.Shutdown(LastLimitMilliseconds)),
+                Task.Run(() => traces.Shutdown(LastLimitMilliseconds)))
+            : Task.CompletedTask;
 
     // The instruments and buckets are those of Prometheus' format.
     private static MetricStreamConfiguration? ViewOf(Instrument instrument)
@@ -39,27 +51,4 @@ internal static class OtlpExport
         var bounds = MeasuredInstrument.BoundsOf(instrument);
         return bounds.Length == 0 ? null : new ExplicitBucketHistogramConfiguration { Boundaries = bounds };
     }
-}
-
-/// <summary>
-/// Sends the last metrics and traces when every part has stopped. The providers would do so when they are disposed, one
-/// after the other with 5 s each, while a receiver that never answers must not delay a stop.
-/// </summary>
-internal sealed class OtlpFlush(MeterProvider metrics, TracerProvider traces) : IHostedLifecycleService
-{
-    private const int LimitMilliseconds = 2_000;
-
-    public Task StartingAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-    public Task StoppingAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-    public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-    public Task StoppedAsync(CancellationToken cancellationToken) => Task.WhenAll(
-        Task.Run(() => metrics.Shutdown(LimitMilliseconds), CancellationToken.None),
-        Task.Run(() => traces.Shutdown(LimitMilliseconds), CancellationToken.None));
 }

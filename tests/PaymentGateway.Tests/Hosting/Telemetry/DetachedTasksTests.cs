@@ -47,8 +47,8 @@ public sealed class DetachedTasksTests
             [
                 "AddressRace.cs: _ = CloseAsync(late);", "DetachedTasks.cs: _ = WatchAsync(task);",
                 "HealthMonitor.cs: _ = PollAsync(byName[claim]);",
-                "OtlpExport.cs: Task.Run(() => metrics.Shutdown(LimitMilliseconds), CancellationToken.None),",
-                "OtlpExport.cs: Task.Run(() => traces.Shutdown(LimitMilliseconds), CancellationToken.None));",
+                "OtlpExport.cs: Task.Run(() => metrics.Shutdown(LastLimitMilliseconds)),",
+                "OtlpExport.cs: Task.Run(() => traces.Shutdown(LastLimitMilliseconds)))",
                 "SummaryQueries.cs: _ = RunAsync(window, query, before);",
             ],
             discarded.Order());
