@@ -15,7 +15,6 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // The newest call's weight: about the last ten calls count.
     private const double Weight = 0.2;
 
-    // A measured latency counts for this long.
     private static readonly TimeSpan LatencyKept = TimeSpan.FromSeconds(2);
 
     // After this time a second probe may go, because the processor may recover during a slow probe.
@@ -24,7 +23,6 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
     // One failure alone may be an accident.
     private const int FailuresMin = 2;
 
-    // The circuit opens after failures have outnumbered answers for this long.
     private static readonly TimeSpan FailuresLast = TimeSpan.FromMilliseconds(250);
 
     // Three health calls in a row have failed by then.
@@ -227,7 +225,6 @@ internal sealed class ProcessorHealth(TimeProvider clock, RoutingOptions options
         _reportedAt != long.MinValue && clock.GetElapsedTime(_reportedAt, now) < options.ReportOverdueAfter;
 }
 
-/// <summary>The circuit breaker of one processor's charges.</summary>
 internal enum Circuit
 {
     /// <summary>All charges may go out.</summary>

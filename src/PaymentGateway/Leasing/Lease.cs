@@ -42,8 +42,6 @@ internal sealed class Lease
 
     /// <summary>Begins the next epoch and ends the current one.</summary>
     /// <param name="opened">The number that the database gave.</param>
-    /// <param name="ledger">As it was before the epoch was opened.</param>
-    /// <param name="used">The processors that its lease names as used.</param>
     /// <param name="askedAt">Monotonic timestamp from before the statement was sent.</param>
     public Epoch Begin(int opened, LedgerState ledger, ProcessorSet used, long askedAt)
     {

@@ -102,7 +102,6 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
         """;
 
     /// <summary>The closed epochs whose payments are perhaps not all adopted; 0 has the released payments.</summary>
-    /// <param name="instance">The identity of this instance.</param>
     public Task<List<EpochRow>> OrphanedAsync(string instance) =>
         shared.ListAsync(db => db.QueryAsync<EpochRow>(OrphanedSql, new { Instance = instance }));
 

@@ -8,7 +8,6 @@ namespace PaymentGateway.Storage;
 /// </summary>
 /// <param name="pool">Plain connections, at least <paramref name="count"/>; disposed with this.</param>
 /// <param name="count">How many statements may be in flight; one more waits.</param>
-/// <param name="clock">Counts how long a connection is open and idle.</param>
 internal sealed class BatchConnections(NpgsqlDataSource pool, int count, TimeProvider clock) : Db, IAsyncDisposable
 {
     private const string PingSql = "SELECT 1";

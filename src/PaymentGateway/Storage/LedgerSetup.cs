@@ -121,7 +121,6 @@ internal static partial class LedgerSetup
         new(Plain(connectionString, "batches", count, durable), count, clock ?? TimeProvider.System);
 
     /// <summary>Makes a pool, with defaults for the limits that the connection string leaves out.</summary>
-    /// <param name="connectionString">In Npgsql's form.</param>
     /// <param name="name">For the metrics.</param>
     /// <param name="reserved">How many of its connections are another pool's.</param>
     /// <param name="synchronousCommit">Whether a commit waits until neither a crash nor a failover can undo it.</param>

@@ -12,7 +12,6 @@ internal sealed class RetentionStore(SharedConnections shared)
     /// <summary>Deletes the oldest of the payments that are older than the retention by both clocks.</summary>
     /// <param name="now">The instance's clock, UTC; the other clock is PostgreSQL's.</param>
     /// <param name="retention">Counted from requestedAt; up to an hour more, as whole hours are deleted.</param>
-    /// <param name="limit">The largest number of payments.</param>
     /// <returns>How many were deleted; 0 when none is due, or while another transaction holds a row.</returns>
     /// <exception cref="DbException">The outcome is unknown. SerializationFailure: a payment was put back.</exception>
     public async Task<int> RemoveAsync(DateTime now, TimeSpan retention, int limit)

@@ -6,7 +6,6 @@ namespace PaymentGateway.Storage;
 /// <param name="shared">Their command timeout limits a migration.</param>
 /// <param name="migrations">Those of this binary, in order.</param>
 /// <param name="durable">Whether the tables must survive a crash of the database.</param>
-/// <param name="log">Gets a line for each migration.</param>
 internal sealed partial class SchemaSetup(
     SharedConnections shared, IReadOnlyList<Migration> migrations, bool durable, ILogger<SchemaSetup> log)
 {

@@ -5,7 +5,6 @@ namespace PaymentGateway.Storage;
 /// </summary>
 /// <param name="pool">Disposed with this.</param>
 /// <param name="answerWithin">How long a caller waits at most.</param>
-/// <param name="clock">Counts that time.</param>
 /// <remarks>
 /// A multiplexed command does not end at its Command Timeout when the server is frozen, and a loop that waits for ever
 /// would not notice that the server is back. So the caller times out, and the command keeps its connection, because a
