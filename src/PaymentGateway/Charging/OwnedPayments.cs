@@ -15,7 +15,7 @@ internal sealed partial class OwnedPayments(
     private readonly OutageLog _outage = new();
 
     /// <summary>False while the lease is not held, or the ledger is behind.</summary>
-    public bool AdmitsCharges(Epoch epoch) => epoch.IsTrusted && outcomes.HasCapacity;
+    public bool AdmitsCharges(Epoch epoch) => epoch.MayCharge && outcomes.HasCapacity;
 
     /// <summary>Amount and UTC requestedAt are the processor's.</summary>
     public void Settle(Epoch epoch, Payment payment, Processor processor, long amountCents, DateTime requestedAt)

@@ -32,16 +32,15 @@ namespace PaymentGateway.Leasing;
 ///   current ---------> not renewed -----> former, charges in --------> closed, taken ---------> forgotten
 ///      |               any more      ^     flight are answered          over page by page
 ///      |                             |
-///      +-----------------------------+  it was closed by another instance, the ledger was purged, or an assertion
-///                                       failed: it ends at once
+///      +-----------------------------+  another instance closed it, or an assertion failed: it ends at once
 /// </code>
 /// <para>
 /// <i>Spoil</i> says that the epoch must not be renewed: a renewal could raise the low-water mark above rows that
 /// memory does not know, and nobody would search for them. Its payments are charged on until the next epoch has begun,
-/// because each of them is known to be owned. <i>End</i> stops them all at once: the loops of the epoch end, and the
-/// last check before a charge's first byte fails. A charge in flight is answered, and its outcome is recorded, because
-/// outcomes are true whoever owns the payment. The epoch is at rest when the ledger has the last outcome. Only then the
-/// next epoch takes over, so no payment is in two hands.
+/// because each of them is known to be owned; only a purge stops the charges before. <i>End</i> stops them all at once:
+/// the loops of the epoch end, and the last check before a charge's first byte fails. A charge in flight is answered,
+/// and its outcome is recorded, because outcomes are true whoever owns the payment. The epoch is at rest when the
+/// ledger has the last outcome. Only then the next epoch takes over, so no payment is in two hands.
 /// </para>
 /// <para>
 /// The next epoch keeps what this process remembers of a payment: one that waits is not put in doubt, and one in doubt
@@ -73,6 +72,7 @@ internal sealed class Epoch(
     private long _lastRenewal;
     private int _users;
     private volatile string? _spoiledBy;
+    private volatile bool _chargesAreStopped;
     private volatile object? _adoptingFrom;
     private int _stored = used.Bits;
     private int _wanted = used.Bits;
@@ -109,6 +109,9 @@ internal sealed class Epoch(
     public bool IsSpoiled => _spoiledBy is not null;
 
     /// <summary>False: no charge may be sent now.</summary>
+    public bool MayCharge => IsTrusted && !_chargesAreStopped;
+
+    /// <summary>False: another instance may own its payments.</summary>
     public bool IsTrusted => !HasEnded && clock.GetTimestamp() < Volatile.Read(ref _heldUntil);
 
     /// <summary>It has ended, nothing uses its payments any more, and the ledger has their outcomes.</summary>
@@ -128,6 +131,9 @@ internal sealed class Epoch(
         if (Interlocked.CompareExchange(ref _spoiledBy, why, null) is null)
             checkSoon.Set();
     }
+
+    /// <summary>The ledger has its payments no more. It may still accept, until the next one begins.</summary>
+    public void StopCharges() => _chargesAreStopped = true;
 
     /// <summary>Nothing is charged any more; outcomes of charges in flight are still recorded.</summary>
     public void End()

@@ -38,7 +38,7 @@ internal sealed class Lease
     public AsyncAutoResetEvent CheckSoon { get; }
 
     /// <summary>The last check before the first byte of a charge.</summary>
-    public bool MayCharge(Payment payment) => Current is var epoch && epoch.Number == payment.Epoch && epoch.IsTrusted;
+    public bool MayCharge(Payment payment) => Current is var epoch && epoch.Number == payment.Epoch && epoch.MayCharge;
 
     /// <summary>Begins the next epoch and ends the current one.</summary>
     /// <param name="opened">The number that the database gave.</param>

@@ -84,6 +84,9 @@ internal sealed partial class LeaseKeeper(
             if (await RenewAsync() is { } renewal)
             {
                 await duties.CheckLedgerAsync(renewal);
+                if (renewal.Epoch.IsSpoiled)
+                    return;
+
                 if (_adoption.IsCompleted)
                     _adoption = AdoptAsync(renewal);
             }

@@ -37,7 +37,9 @@ internal sealed partial class LedgerWatch(LedgerStateStore ledger, PaymentStore 
         return _latest = state;
     }
 
-    /// <summary>Ends an epoch whose payments are perhaps not in the ledger any more.</summary>
+    /// <summary>
+    /// Spoils an epoch whose payments are perhaps not in the ledger any more, and stops their charges.
+    /// </summary>
     /// <param name="epoch">The epoch that was renewed.</param>
     /// <param name="state">As the renewal found it.</param>
     public async Task CheckAsync(Epoch epoch, LedgerState state)
@@ -46,8 +48,8 @@ internal sealed partial class LedgerWatch(LedgerStateStore ledger, PaymentStore 
         if (_latest.IsOf(epoch.Ledger))
             return;
 
+        epoch.StopCharges();
         epoch.Spoil("the ledger was purged, or emptied by a crash of the database");
-        epoch.End();
     }
 
     private static partial class Log

@@ -30,8 +30,7 @@ public sealed class HealthEndpointsTests : OwnRig
         await Rig.Database.ExecuteAsync("TRUNCATE payments, settlements, settlement_totals, ledger_intact");
         await Eventually.HoldsAsync(
             async () => await LedgerAsync(gateway) == ("reset", true), "it says what happened, and when");
-        await Eventually.HoldsAsync(
-            async () => await gateway.PurgeAsync() == HttpStatusCode.OK, "it is purged, as soon as there is a lease");
+        Assert.Equal(HttpStatusCode.OK, await gateway.PurgeAsync());
 
         await Eventually.HoldsAsync(async () => await LedgerAsync(gateway) == ("kept", false), "a new ledger began");
     }
@@ -56,14 +55,9 @@ public sealed class HealthEndpointsTests : OwnRig
     private static string Says(HttpResponseMessage answer) =>
         $"{(int)answer.StatusCode} {answer.Content.Headers.ContentType?.MediaType}";
 
-    // Null from the end of the epoch to the beginning of the next one, in which the instance is not ready.
     private static async Task<(string? Ledger, bool HasTime)> LedgerAsync(GatewayHost gateway)
     {
-        using var answer = await gateway.AskAsync("readyz");
-        if (answer.StatusCode == HttpStatusCode.ServiceUnavailable)
-            return (null, false);
-
-        using var ready = JsonDocument.Parse(await answer.Content.ReadAsStringAsync());
+        using var ready = JsonDocument.Parse(await gateway.GetAsync("readyz"));
         return (
             ready.RootElement.GetProperty("ledger").GetString(),
             ready.RootElement.GetProperty("resetAt").ValueKind == JsonValueKind.String);
