@@ -127,14 +127,23 @@ internal sealed partial class OutcomeWriter(
         }
     }
 
-    private RecordArgs ToArgs(List<Settlement> batch) => new(
-        [.. batch.Select(one => one.Payment.Id)],
-        [.. batch.Select(one => one.Processor.Id)],
-        [.. batch.Select(one => one.AmountCents)],
-        [.. batch.Select(one => one.RequestedAt)],
-        [.. batch.Select(one => one.Payment.AcceptedAt)],
-        [.. batch.Select(one => one.Payment.Attempts ?? -1)],
-        lease.Current.Number);
+    private RecordArgs ToArgs(List<Settlement> batch)
+    {
+        var args = new RecordArgs(
+            new Guid[batch.Count], new short[batch.Count], new long[batch.Count], new DateTime[batch.Count],
+            new DateTime[batch.Count], new short[batch.Count], lease.Current.Number);
+        for (var i = 0; i < batch.Count; i++)
+        {
+            args.Ids[i] = batch[i].Payment.Id;
+            args.Processors[i] = batch[i].Processor.Id;
+            args.AmountsCents[i] = batch[i].AmountCents;
+            args.RequestedAts[i] = batch[i].RequestedAt;
+            args.AcceptedAts[i] = batch[i].Payment.AcceptedAt;
+            args.Attempts[i] = batch[i].Payment.Attempts ?? -1;
+        }
+
+        return args;
+    }
 
     private static partial class Log
     {
