@@ -76,8 +76,8 @@ internal sealed partial class ProcessorClient : IDisposable
         }
         catch (Exception failed)
         {
-            // Without a byte sent nothing is stored: there was no connection in time, or the epoch has ended or is not
-            // held. After the first byte the payment may be stored, whatever the exception.
+            // Without a byte sent nothing is stored: there was no connection in time, or the epoch may not charge any
+            // more. After the first byte the payment may be stored, whatever the exception.
             outcome = new ChargeOutcome(
                 content.HasBegun ? ChargeResult.Unclear : ChargeResult.Refused, null,
                 failed.InnerException is { } inner ? $"{failed.Message} {inner.Message}" : failed.Message);

@@ -57,7 +57,7 @@ internal sealed partial class LeaseKeeper(
             // broke in an outage.
             var epoch = lease.Current;
             var interval = epoch.IsSpoiled || epoch.HasEnded ? options.RenewInterval / 4 : options.RenewInterval;
-            // What spoils each epoch at once, such as an adoption that always breaks, must not make thousands of them.
+            // Epochs begin with a pause between them, because an adoption that always breaks would spoil each at once.
             if (epoch.IsSpoiled && interval - clock.GetElapsedTime(_lastBegun) is var pause && pause > TimeSpan.Zero)
                 await Task.Delay(pause, clock, stoppingToken);
             // Counted from the start of a renewal, so that after one that hangs another fits into the lease.

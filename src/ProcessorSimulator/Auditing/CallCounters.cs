@@ -3,7 +3,7 @@ using System.Net;
 
 namespace ProcessorSimulator.Auditing;
 
-/// <summary>What is counted; a refused call is one that got 429, a duplicate one that got 422.</summary>
+/// <summary>The calls that are counted: Refused are those answered by 429, Duplicate those by 422.</summary>
 internal enum Counted
 {
     Post,

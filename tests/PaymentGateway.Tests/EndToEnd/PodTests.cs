@@ -3,7 +3,7 @@ using static PaymentGateway.Tests.Support.Manifests;
 
 namespace PaymentGateway.Tests.EndToEnd;
 
-/// <summary>What pods of ops/kubernetes do when they start, are moved, are lost, and when a name comes again.</summary>
+/// <summary>Pods of ops/kubernetes start, are moved, are lost, and one gets the name of another.</summary>
 [Collection(AlsoOneAfterAnother.Name)]
 public sealed class PodTests : IAsyncLifetime
 {

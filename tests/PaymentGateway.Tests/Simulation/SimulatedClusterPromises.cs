@@ -97,8 +97,8 @@ internal sealed partial class SimulatedCluster
                 .Any(one => one.Id == row.Id && one.MayBeAt.Contains(at.Processor))));
 
     /// <summary>
-    /// Nothing proves that several processors lack a payment in doubt, while its owner has at each of them an open
-    /// circuit, or no payment in the ledger that is known to be there: the next payment ends that.
+    /// A payment in doubt at several processors waits for the next payment, because its owner has no proof at any of
+    /// them: the circuit there is open, or the ledger has no payment that is known to be there.
     /// </summary>
     /// <param name="id">Null: any payment in doubt.</param>
     private bool OnlyAPaymentHelps(Guid? id = null)

@@ -14,7 +14,7 @@ internal static class ReconciliationRuns
         $"Processors:Default:AdminToken={SimulatedProcessor.InitialToken}",
         $"Processors:Fallback:AdminToken={SimulatedProcessor.InitialToken}", "Reconciling:MaxRate=100000",
         "Settling:CallTimeout=2s", "Settling:InDoubtHorizon=2s",
-        // On a busy machine an answer may take long. What is put back is old, so fallback would take it at once.
+        // A payment that is put back is old, so fallback would get it at once when a busy machine makes default slow.
         "Routing:MaxLatency=60s",
     ];
 
