@@ -237,8 +237,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         _backend = database.Take(startup);
         client.Send(_backend.Greeting);
         // Until a thread of the pool reads it nothing shows that the instance goes on, and its time would run out.
-        // The limit is long, because a thread of the pool may wait for a busy machine.
-        SpinWait.SpinUntil(() => !IsUnread, TimeSpan.FromSeconds(30));
+        SpinWait.SpinUntil(() => !IsUnread, TimeSpan.FromSeconds(1));
     }
 
     // A statement is whole when the last message asks for an answer.

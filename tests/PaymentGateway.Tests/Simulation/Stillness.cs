@@ -6,8 +6,8 @@ internal static class Stillness
     // On a machine with sixty that want to run, 30 s were too few.
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(3);
 
-    // The test's own runner blocks some threads, and more while it begins, so it is looked at for half a second.
-    private static int _busyAlways = Enumerable.Range(0, 500).Min(_ => BusyAfterAMoment());
+    // The test's own runner blocks some.
+    private static int _busyAlways = Enumerable.Range(0, 50).Min(_ => BusyAfterAMoment());
 
     /// <param name="delivered">Links with answers that their instances have perhaps not read; emptied.</param>
     public static void Await(List<DatabaseLink> delivered)
