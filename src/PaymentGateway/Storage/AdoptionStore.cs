@@ -74,6 +74,8 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
                moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.may_be_at,
                moved.held_by, coalesce(was_as_accepted, false) AS was_as_accepted
         FROM lowered LEFT JOIN moved ON true LEFT JOIN orphans ON orphans.correlation_id = moved.correlation_id
+        -- The oldest is charged first.
+        ORDER BY moved.accepted_at, moved.correlation_id
         """;
 
     private const string MarkAdoptedSql = $"""

@@ -27,6 +27,7 @@ public sealed class ClusterSimulationTests(
 
     private readonly Marks _marks = new();
     private readonly List<string> _red = [];
+    private PoolThread _pool = null!;
 
     [PostgresFact]
     public async Task No_schedule_of_faults_charges_twice_or_loses_an_acknowledged_payment()
@@ -74,8 +75,13 @@ public sealed class ClusterSimulationTests(
             .Select(step => step.Moment).ToHashSet());
 
     // A thread of its own, which is none of the pool's.
-    private static Task OnAThreadAsync(Action play) => Task.Factory.StartNew(
-        play, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+    private Task OnAThreadAsync(Action play) => Task.Factory.StartNew(
+        () =>
+        {
+            using (_pool = new PoolThread())
+                play();
+        },
+        CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 
     // A seed is one schedule, so that it alone replays a failure. Neighbours are mixed, because FsCheck draws alike
     // from numbers that are near each other.
@@ -103,7 +109,7 @@ public sealed class ClusterSimulationTests(
     {
         var knobs = new Knobs(schedule.Seed);
         using var cluster = new SimulatedCluster(
-            knobs.IsDurable ? durable : unlogged, knobs, schedule.Seed, schedule.Instances, _marks);
+            knobs.IsDurable ? durable : unlogged, knobs, schedule.Seed, schedule.Instances, _marks, _pool);
         ViolationException? violation = null;
         try
         {

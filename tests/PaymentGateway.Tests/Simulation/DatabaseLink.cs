@@ -7,7 +7,9 @@ namespace PaymentGateway.Tests.Simulation;
 /// One connection of an instance to PostgreSQL, in the schedule's hands: a statement waits here until it is executed,
 /// and its answer until it is delivered. Everything blocks, and one statement runs at a time.
 /// </summary>
-internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, int number) : IDisposable
+/// <param name="unnoticed">Where it adds itself when its instance has something to read.</param>
+internal sealed class DatabaseLink(
+    Socket client, SimulatedDatabase database, int number, List<DatabaseLink> unnoticed) : IDisposable
 {
     private static readonly byte[] Begin = Query("BEGIN");
     private static readonly byte[] Commit = Query("COMMIT");
@@ -20,6 +22,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     private SimulatedDatabase.Backend? _backend;
     private byte[]? _answer;
     private int _statements;
+    private bool _isAwaited; // The instance reads from it.
     private char _state = 'I'; // T in a transaction, E in one that has failed and takes only its end.
 
     public int Number => number;
@@ -50,8 +53,27 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     /// <summary>Its socket; -1 after its end.</summary>
     public int Descriptor => IsClosed ? -1 : (int)client.Handle;
 
-    /// <summary>The instance's end has bytes that it has not read.</summary>
-    public bool IsUnread => !IsClosed && Ioctl((int)client.Handle, BytesUnread, out var unread) == 0 && unread > 0;
+    /// <summary>
+    /// Whether the instance has read all bytes, or has closed its end of a connection that broke while it was reading.
+    /// </summary>
+    public bool IsNoticed()
+    {
+        if (!IsClosed)
+            return Ioctl((int)client.Handle, BytesUnread, out var unread) != 0 || unread == 0;
+        if (!_isAwaited)
+            return true;
+
+        while (client.Poll(0, SelectMode.SelectRead))
+        {
+            if (Receive(new byte[8192]) > 0)
+                continue;
+
+            client.Dispose();
+            return true;
+        }
+
+        return false;
+    }
 
     /// <summary>Reads what the instance has sent.</summary>
     /// <returns>True when anything has changed.</returns>
@@ -61,16 +83,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             return false;
 
         var buffer = new byte[8192];
-        int count;
-        try
-        {
-            count = client.Receive(buffer);
-        }
-        catch (SocketException)
-        {
-            count = 0;
-        }
-
+        var count = Receive(buffer);
         if (count == 0)
         {
             Dispose();
@@ -134,7 +147,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
     public void Deliver()
     {
         if (!IsClosed && _answer is not null)
-            client.Send(_answer);
+            Send(_answer);
         _answer = null;
     }
 
@@ -145,7 +158,13 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             return;
 
         IsClosed = true;
-        client.Dispose();
+        if (_isAwaited)
+        {
+            client.Shutdown(SocketShutdown.Send);
+            unnoticed.Add(this);
+        }
+        else
+            client.Dispose();
         if (!IsDelayed)
             Release();
     }
@@ -168,6 +187,26 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         if (!isLost)
             Execute();
         Release();
+    }
+
+    private void Send(byte[] bytes)
+    {
+        client.Send(bytes);
+        _isAwaited = false;
+        unnoticed.Add(this);
+    }
+
+    // None after its end.
+    private int Receive(byte[] buffer)
+    {
+        try
+        {
+            return client.Receive(buffer);
+        }
+        catch (SocketException)
+        {
+            return 0;
+        }
     }
 
     private void Release()
@@ -235,9 +274,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
         }
 
         _backend = database.Take(startup);
-        client.Send(_backend.Greeting);
-        // Until a thread of the pool reads it nothing shows that the instance goes on, and its time would run out.
-        SpinWait.SpinUntil(() => !IsUnread, TimeSpan.FromSeconds(1));
+        Send(_backend.Greeting);
     }
 
     // A statement is whole when the last message asks for an answer.
@@ -271,7 +308,7 @@ internal sealed class DatabaseLink(Socket client, SimulatedDatabase database, in
             at = end;
         }
 
-        IsWaiting = isWhole;
+        IsWaiting = _isAwaited = isWhole;
     }
 
     /// <summary>Whether any of some sockets has something to read, or has ended: one call for all of them.</summary>

@@ -21,7 +21,8 @@ internal sealed partial class SimulatedCluster : IDisposable
     private readonly SimulatedInstance[] _instances;
     private readonly List<SimulatedInstance> _ended = [];
     private readonly Step?[] _armed;
-    private readonly List<DatabaseLink> _delivered = [];
+    private readonly List<DatabaseLink> _unnoticed = [];
+    private readonly PoolThread _pool;
     private TimeSpan _jumpedAt = -TimeSpan.FromMinutes(1);
     private TimeSpan _disturbedAt, _nextCheck;
     private bool _wasAhead;
@@ -29,8 +30,10 @@ internal sealed partial class SimulatedCluster : IDisposable
     private string? _violation;
     private int _links;
 
-    public SimulatedCluster(SimulatedDatabase database, Knobs knobs, int seed, int instances, Marks marks)
+    public SimulatedCluster(
+        SimulatedDatabase database, Knobs knobs, int seed, int instances, Marks marks, PoolThread pool)
     {
+        _pool = pool;
         (_database, Knobs, Seed, _random, _checks) = (database, knobs, seed, new Random(seed), new Random(seed));
         (_instances, _armed, Marks) = (new SimulatedInstance[instances], new Step?[instances], marks);
         Time = new SimulatedTime(_random);
@@ -82,7 +85,7 @@ internal sealed partial class SimulatedCluster : IDisposable
 
     public string Traced => string.Join('\n', _trace);
 
-    public DatabaseLink Link(Socket client) => new(client, _database, ++_links);
+    public DatabaseLink Link(Socket client) => new(client, _database, ++_links, _unnoticed);
 
     /// <summary>Whether something that is mostly quick is slow this time.</summary>
     public bool IsSlow() => _random.Next(8) == 0;
@@ -273,7 +276,7 @@ internal sealed partial class SimulatedCluster : IDisposable
     {
         for (var steps = 0; ; steps++)
         {
-            Stillness.Await(_delivered);
+            _pool.AwaitStillness(_unnoticed);
             if (_violation is not null || steps > StepsMax)
                 throw new ViolationException(_violation ?? "it does not come to rest", _trace);
 

@@ -146,7 +146,7 @@ internal sealed partial class SimulatedCluster
     {
         while (true)
         {
-            if (_database.Events(_feed, limit: 3) is not { } page)
+            if (_pool.Await(() => _database.EventsAsync(_feed, limit: 3)) is not { } page)
             {
                 // What follows a purge or a crash is another feed; what left it by its age was told, or never will be.
                 Marks.Reach("a reader of events begins again");

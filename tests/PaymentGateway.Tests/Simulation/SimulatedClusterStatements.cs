@@ -59,7 +59,7 @@ internal sealed partial class SimulatedCluster
         Reach(instance, name + StatementNames.Answered);
         if (name == StatementNames.InsertOne)
             Reach(instance, StatementNames.Inserted);
-        Deliver(link);
+        link.Deliver();
         return true;
     }
 
@@ -108,7 +108,7 @@ internal sealed partial class SimulatedCluster
     private void Commit(DatabaseLink held)
     {
         held.End();
-        Deliver(held);
+        held.Deliver();
         _held = null;
     }
 
@@ -119,12 +119,5 @@ internal sealed partial class SimulatedCluster
 
         _delayed.EndDelay(isLost);
         _delayed = null;
-    }
-
-    private void Deliver(DatabaseLink link)
-    {
-        link.Deliver();
-        if (!link.IsClosed)
-            _delivered.Add(link);
     }
 }

@@ -60,10 +60,11 @@ public class SimulatedDatabase : TestDatabase
 
     /// <summary>
     /// The connection string by another directory of the socket. Loading types at each start would cost more than all
-    /// else.
+    /// else, and a cancellation would wait for a schedule that waits for it.
     /// </summary>
     internal string Through(string directory) =>
-        $"{ConnectionString};Host={directory};SSL Mode=Disable;Timeout=30;Server Compatibility Mode=NoTypeLoading";
+        $"{ConnectionString};Host={directory};SSL Mode=Disable;Timeout=30;Cancellation Timeout=-1;"
+        + "Server Compatibility Mode=NoTypeLoading";
 
     /// <summary>Begins another schedule: as after the first start of a cluster.</summary>
     internal void Begin(SimulatedTime time)
@@ -79,8 +80,8 @@ public class SimulatedDatabase : TestDatabase
     internal void LoseUnlogged() => Execute(_loseUnlogged);
 
     /// <summary>A page of the feed, by the gateway's own query.</summary>
-    internal EventPage? Events(EventCursor? after, int limit) =>
-        Task.Run(() => new EventStore(Shared).PageAsync(after, limit)).GetAwaiter().GetResult();
+    internal Task<EventPage?> EventsAsync(EventCursor? after, int limit) =>
+        new EventStore(Shared).PageAsync(after, limit);
 
     /// <summary>What the database's clock says.</summary>
     internal DateTime Now => Time!.Wall + Skew;
@@ -163,8 +164,12 @@ public class SimulatedDatabase : TestDatabase
         await Schema(IsDurable).EnsureAsync();
         await ExecuteAsync(await ScalarAsync<string>(MadeSql));
         // Triggers of tables that nobody may change do not fire.
-        _checks = await Statements.OpenAsync($"{ConnectionString};Options=-c session_replication_role=replica");
-        _reset = await ScalarAsync<string>(ResetSql) + await ScalarAsync<string>(RestartSql);
+        _checks = new NpgsqlConnection(
+            $"{ConnectionString};Pooling=false;Options=-c session_replication_role=replica");
+        // Nothing of it is a task, and what is executed is one statement: otherwise its socket would need the pool,
+        // which stands while the schedule's thread asks.
+        _checks.Open();
+        _reset = $"DO $$ BEGIN {await ScalarAsync<string>(ResetSql)} {await ScalarAsync<string>(RestartSql)} END $$";
         _loseUnlogged = IsDurable ? "" : await ScalarAsync<string>(UnloggedSql);
     }
 

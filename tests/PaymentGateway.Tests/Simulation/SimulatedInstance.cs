@@ -38,6 +38,7 @@ internal sealed class SimulatedInstance : IDisposable
         _parts = parts.BuildServiceProvider();
         _hosted = [.. _parts.GetServices<IHostedService>()];
         SeedJitter();
+        EndRealLimits();
         Actor.Continuations.Post(_ => Start(), null);
     }
 
@@ -84,8 +85,8 @@ internal sealed class SimulatedInstance : IDisposable
             any = true;
         }
 
-        foreach (var link in Links)
-            any |= link.Read();
+        // One by one, because several greetings would be read in any order.
+        any |= Links.Exists(link => link.Read());
         Links.RemoveAll(link => link is { IsClosed: true, IsUncommitted: false, IsDelayed: false });
         return any;
     }
@@ -144,6 +145,22 @@ internal sealed class SimulatedInstance : IDisposable
         var resolver = _hosted.OfType<DoubtResolver>().Single();
         Field<ResolvingWait>("_jitter").SetValue(
             Field<DoubtResolver>("_wait").GetValue(resolver), new Random(_cluster.Seed + Who));
+    }
+
+    // Npgsql counts the limit of a command in real time, in which no schedule is the same twice.
+    private void EndRealLimits()
+    {
+        object[] pools =
+        [
+            Field<SharedConnections>("<pool>P").GetValue(Part<SharedConnections>())!,
+            Field<SharedConnections>("<pool>P").GetValue(
+                _parts.GetRequiredKeyedService<SharedConnections>(LeaseStore.Leases))!,
+            Field<BatchConnections>("<pool>P").GetValue(Part<BatchConnections>())!,
+        ];
+        var settings = typeof(NpgsqlDataSource).GetProperty(
+            "Settings", BindingFlags.Instance | BindingFlags.NonPublic)!;
+        foreach (var pool in pools)
+            ((NpgsqlConnectionStringBuilder)settings.GetValue(pool)!).CommandTimeout = 0;
     }
 
     private static FieldInfo Field<T>(string name) =>
