@@ -16,6 +16,8 @@ SELECT create_distributed_table('payment_events', 'correlation_id', colocate_wit
 -- Joined with those.
 SELECT create_reference_table('processors');
 
+SELECT create_reference_table('payers');
+
 -- A worker that was down shows what it prepared after its recovery. The locks come first: a transaction that ends
 -- between the two queries has its name in the second, whose snapshot is newer.
 CREATE FUNCTION writers_of_citus() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN

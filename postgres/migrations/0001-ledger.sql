@@ -13,6 +13,13 @@ CREATE TABLE processors (
 
 INSERT INTO processors (id, name) VALUES (1, 'default'), (2, 'fallback');
 
+-- The permanent number of each name of a payer (Gateway__Admin__Tokens). No identity, because Citus has none of a table
+-- that it copies to its workers.
+CREATE TABLE payers (
+    id   integer PRIMARY KEY,
+    name text NOT NULL UNIQUE
+);
+
 -- The processors' health, polled by one instance for all of them.
 CREATE TABLE processor_health (
     processor       smallint PRIMARY KEY,
@@ -84,6 +91,7 @@ CREATE UNLOGGED TABLE instance_readings (
 -- owner's memory knows, and whoever takes it from a dead owner adds what that epoch may have used.
 -- held_by: the processor that answered a charge of it by 422: it is there, and is charged nowhere any more.
 -- attempts: the charges of a parked payment that were sent; null where unknown.
+-- payer: whose token the payment came with; null where none was needed.
 CREATE UNLOGGED TABLE payments (
     correlation_id uuid PRIMARY KEY,
     amount_cents   bigint NOT NULL,
@@ -93,7 +101,8 @@ CREATE UNLOGGED TABLE payments (
     held_by        smallint,
     attempts       smallint,
     parked_at      timestamptz,
-    parked_reason  text
+    parked_reason  text,
+    payer          integer
 );
 
 -- As accepted only while it is owned; parked if and only if it has a time and a reason; held by a processor. A trigger
@@ -279,7 +288,8 @@ CREATE OR REPLACE FUNCTION list_payments(
     which text, from_at timestamptz, before_at timestamptz, before_id uuid, page_max int)
 RETURNS TABLE (
     correlation_id uuid, accepted_at timestamptz, amount_cents bigint, owner_epoch int, processor text,
-    requested_at timestamptz, attempts smallint, in_doubt_at timestamptz, parked_at timestamptz, parked_reason text)
+    requested_at timestamptz, attempts smallint, in_doubt_at timestamptz, parked_at timestamptz, parked_reason text,
+    payer text)
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -290,7 +300,9 @@ BEGIN
     IF which = 'all' THEN
         RETURN QUERY SELECT correlation_id, accepted_at, amount_cents, 0,
             (SELECT name FROM processors WHERE id = processor), requested_at, attempts, NULL::timestamptz,
-            NULL::timestamptz, NULL::text
+            NULL::timestamptz, NULL::text,
+            (SELECT (SELECT name FROM payers WHERE id = p.payer) FROM payments AS p
+             WHERE p.accepted_at = settlements.accepted_at AND p.correlation_id = settlements.correlation_id)
         FROM settlements
         WHERE accepted_at >= from_at AND (accepted_at, correlation_id) < (before_at, before_id)
         ORDER BY accepted_at DESC, correlation_id DESC LIMIT page_max;
@@ -317,7 +329,7 @@ BEGIN
                         AND s.correlation_id = payments.correlation_id), attempts),
             (SELECT in_doubt_at FROM doubts WHERE doubts.accepted_at = payments.accepted_at
                AND doubts.correlation_id = payments.correlation_id),
-            parked_at, parked_reason
+            parked_at, parked_reason, (SELECT name FROM payers WHERE id = payments.payer)
         FROM payments
         WHERE owner_epoch = owner.epoch AND accepted_at >= greatest(from_at, owner.low_water_mark)
           AND accepted_at <= before_at AND (accepted_at, correlation_id) < (before_at, before_id)

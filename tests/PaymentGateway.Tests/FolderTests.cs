@@ -19,7 +19,8 @@ public sealed class FolderTests
         ("Summarising", [
             "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Leasing", "Recording", "Storage"]),
         ("Operator/Retention", ["Hosting/Configuration", "Hosting/Telemetry", "Storage"]),
-        ("Operator/Admin", ["Accepting", "Hosting/Configuration", "Hosting/Http", "Storage"]),
+        ("Operator/Admin", [
+            "Accepting", "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Storage"]),
         ("Operator/Events", ["Hosting/Http", "Storage"]),
         ("Operator/Webhooks", [
             "Hosting/Configuration", "Hosting/Http", "Hosting/Telemetry", "Operator/Events", "Storage"]),

@@ -74,11 +74,12 @@ internal sealed class Intake(
     }
 
     /// <returns>Within StoreTimeout; Accepted only when the row is committed.</returns>
-    public Task<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null)
+    /// <param name="payer">The payer's number; 0 where no token is needed.</param>
+    public Task<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null, int payer = 0)
     {
         var payment = new Payment(id, amountCents) { Trace = trace };
         payment.Take(clock.GetTimestamp());
-        var acceptance = new PendingAcceptance(payment);
+        var acceptance = new PendingAcceptance(payment, payer);
         lock (_gate)
         {
             // While INSERTs are stuck, a payment would wait and then be refused anyway.
@@ -198,10 +199,10 @@ internal enum AcceptResult
     /// nothing.</summary>
     Unavailable,
 
-    /// <summary>Acknowledged, by this or an earlier request with the same id and amount.</summary>
+    /// <summary>Acknowledged, by this or an earlier request with the same id, amount and payer.</summary>
     Accepted,
 
-    /// <summary>The id is known with another amount.</summary>
+    /// <summary>The id is known with another amount, or from another payer.</summary>
     Conflict,
 
     /// <summary>Too many payments wait, or a statement does not answer.</summary>
@@ -212,7 +213,9 @@ internal enum AcceptResult
 /// A request that waits for its row. The INSERT or the time limit completes it, whichever comes first; the request
 /// continues on that thread, which saves a switch.
 /// </summary>
-internal sealed class PendingAcceptance(Payment payment) : TaskCompletionSource<AcceptResult>
+internal sealed class PendingAcceptance(Payment payment, int payer = 0) : TaskCompletionSource<AcceptResult>
 {
     public Payment Payment => payment;
+
+    public int Payer => payer;
 }

@@ -107,7 +107,7 @@ internal sealed partial class IntakeWriter(
     private static StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times, Epoch epoch, bool isPart)
     {
         var args = new StoreArgs(
-            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], epoch.Number);
+            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], new int[batch.Count], epoch.Number);
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;
@@ -115,6 +115,7 @@ internal sealed partial class IntakeWriter(
             args.Ids[i] = payment.Id;
             args.AmountsCents[i] = payment.AmountCents;
             args.AcceptedAts[i] = payment.AcceptedAt;
+            args.Payers[i] = batch[i].Payer;
         }
 
         return isPart ? args with { LockTimeout = ShortLockTimeout } : args;
@@ -132,7 +133,9 @@ internal sealed partial class IntakeWriter(
             if (added.Contains(payment))
                 results[i] = AcceptResult.Accepted;
             else if (known.TryGetValue(payment.Id, out var row))
-                results[i] = row.AmountCents == payment.AmountCents ? AcceptResult.Accepted : AcceptResult.Conflict;
+                results[i] = (row.AmountCents, row.Payer) == (payment.AmountCents, batch[i].Payer)
+                    ? AcceptResult.Accepted
+                    : AcceptResult.Conflict;
         }
 
         if (results.Contains(AcceptResult.Unavailable))

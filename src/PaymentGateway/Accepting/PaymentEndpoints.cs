@@ -58,10 +58,11 @@ internal static class PaymentEndpoints
             return;
         }
 
+        var payer = context.Features.Get<Payer>();
         var trace = PaymentTrace.OfRequest();
         AcceptResult result;
         using (trace?.Start("store"))
-            result = await intake.AcceptAsync(id, cents, trace);
+            result = await intake.AcceptAsync(id, cents, trace, payer?.Number ?? 0);
         if (result == AcceptResult.Overloaded)
             metrics.Refused.Add(1, Reasons.Overloaded);
         else
@@ -83,8 +84,8 @@ internal static class PaymentEndpoints
                 return Task.CompletedTask;
             case AcceptResult.Conflict:
                 return ProblemAnswer.WriteAsync(
-                    context, Problems.PaymentExists, "This correlationId was accepted with another amount.",
-                    "correlationId");
+                    context, Problems.PaymentExists,
+                    "This correlationId was accepted with another amount, or from another payer.", "correlationId");
             case AcceptResult.Overloaded:
                 return ProblemAnswer.WriteAsync(
                     context, Problems.Overloaded, "Too many payments are waiting. Send it again.", null, 1);

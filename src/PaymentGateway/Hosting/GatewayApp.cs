@@ -44,7 +44,7 @@ internal static partial class GatewayApp
         var app = builder.Build();
         var (operators, urls) = (options.Operators, options.Instance.Urls);
         app.UseErrorAnswers();
-        app.MapPayments();
+        app.MapPayGroup().MapPayments();
         app.MapAudit(app.MapPurgeGroup());
         app.MapOperator();
         app.MapDocs();

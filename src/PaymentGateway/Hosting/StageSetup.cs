@@ -2,6 +2,7 @@ using PaymentGateway.Accepting;
 using PaymentGateway.Charging;
 using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
+using PaymentGateway.Operator.Admin;
 using PaymentGateway.Operator.Dashboard;
 using PaymentGateway.Operator.Retention;
 using PaymentGateway.Operator.Webhooks;
@@ -61,6 +62,8 @@ internal static class StageSetup
     {
         // Nothing may be accepted, charged or written without a lease.
         services.AddHostedService<LeaseKeeper>();
+        // Before the listener opens, because a token of a payer without a number admits nobody.
+        services.AddHostedService<TokenWatch>();
         // Before the parts that charge, because their last outcomes must be written.
         services.AddHostedService(provider => provider.GetRequiredService<OutcomeWriter>());
         // While an instance drains, the page /ops still shows it.

@@ -75,6 +75,7 @@ internal static partial class LedgerSetup
             provider.GetRequiredService<SharedConnections>(), Migration.All, durable,
             provider.GetRequiredService<ILogger<SchemaSetup>>()));
         services.AddSingleton<PaymentStore>();
+        services.AddSingleton<PayerStore>();
         services.AddSingleton<SettlementLedger>();
         services.AddSingleton<SummaryStore>();
         services.AddSingleton<LedgerStateStore>();

@@ -20,7 +20,7 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
                coalesce((SELECT attempts {OfSettlement}), attempts) AS attempts,
                (SELECT in_doubt_at FROM doubts WHERE doubts.accepted_at = payments.accepted_at
                   AND doubts.correlation_id = payments.correlation_id) AS in_doubt_at,
-               parked_at, parked_reason
+               parked_at, parked_reason, (SELECT name FROM payers WHERE id = payer) AS payer
         FROM payments
         """;
 
@@ -31,10 +31,19 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
 
     public const string FindSql = $"{PaymentSql} WHERE correlation_id = @Id";
 
+    private const string OfPayment = """
+        (SELECT (SELECT name FROM payers WHERE id = payer) FROM payments
+         WHERE payments.accepted_at = settlements.accepted_at
+           AND payments.correlation_id = settlements.correlation_id)
+        """;
+
+    // The tables are locked in the order of all other statements.
     private const string SettledSql = $"""
+        WITH locked_first AS (SELECT 1 FROM payments)
         SELECT correlation_id, accepted_at, amount_cents, 0 AS owner_epoch,
                (SELECT name FROM processors WHERE id = processor) AS processor, requested_at, attempts,
-               NULL::timestamptz AS in_doubt_at, NULL::timestamptz AS parked_at, NULL::text AS parked_reason
+               NULL::timestamptz AS in_doubt_at, NULL::timestamptz AS parked_at, NULL::text AS parked_reason,
+               {OfPayment} AS payer
         FROM settlements WHERE {InWindow} {NewestFirst}
         """;
 
@@ -87,7 +96,7 @@ internal sealed record PaymentPageArgs(
 /// <summary>A payment with its state; all times are UTC. The amount of a settled one is its processor's.</summary>
 internal sealed record PaymentRow(
     Guid CorrelationId, DateTime AcceptedAt, long AmountCents, int OwnerEpoch, string? Processor, DateTime? RequestedAt,
-    short? Attempts, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason)
+    short? Attempts, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason, string? Payer = null)
 {
     public PaymentCursor Cursor => new(AcceptedAt, CorrelationId);
 }

@@ -14,9 +14,11 @@ internal sealed class PaymentStore(BatchConnections batches)
     // which a renewal rewrites each second (HeldSnapshotTests). The lock timeout is for ids that another transaction
     // has stored and not committed.
     private const string StoreSql = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-        SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch
-        FROM unnest(@Ids, @AmountsCents, @AcceptedAts) AS accepted (correlation_id, amount_cents, accepted_at)
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, payer)
+        SELECT accepted.correlation_id, accepted.amount_cents, accepted.accepted_at, @OwnerEpoch,
+               NULLIF(accepted.payer, 0)
+        FROM unnest(@Ids, @AmountsCents, @AcceptedAts, @Payers)
+          AS accepted (correlation_id, amount_cents, accepted_at, payer)
         WHERE (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
           AND EXISTS (SELECT 1 FROM open_epochs WHERE epoch = @OwnerEpoch)
         ON CONFLICT (correlation_id) DO NOTHING
@@ -25,8 +27,8 @@ internal sealed class PaymentStore(BatchConnections batches)
 
     // For single payments of a light load: it starts faster than the statement on arrays.
     private const string StoreOneSql = """
-        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)
-        SELECT @Id, @AmountCents, @AcceptedAt, epoch FROM open_epochs
+        INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, payer)
+        SELECT @Id, @AmountCents, @AcceptedAt, epoch, NULLIF(@Payer, 0) FROM open_epochs
         WHERE epoch = @OwnerEpoch
           AND (SELECT set_config('lock_timeout', @LockTimeout, true)) IS NOT NULL
         ON CONFLICT (correlation_id) DO NOTHING
@@ -34,7 +36,8 @@ internal sealed class PaymentStore(BatchConnections batches)
         """;
 
     private const string FindSql = $"""
-        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, held_by FROM payments
+        SELECT correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, held_by, coalesce(payer, 0) AS payer
+        FROM payments
         WHERE correlation_id = ANY(@Ids) AND {MultiHost.IsCommitted}
         """;
 
@@ -60,6 +63,7 @@ internal sealed class PaymentStore(BatchConnections batches)
             given.AddWithValue(one ? "Id" : "Ids", one ? batch.Ids[0] : batch.Ids);
             given.AddWithValue(one ? "AmountCents" : "AmountsCents", one ? batch.AmountsCents[0] : batch.AmountsCents);
             given.AddWithValue(one ? "AcceptedAt" : "AcceptedAts", one ? batch.AcceptedAts[0] : batch.AcceptedAts);
+            given.AddWithValue(one ? "Payer" : "Payers", one ? batch.Payers[0] : batch.Payers);
             given.AddWithValue("OwnerEpoch", batch.OwnerEpoch);
             given.AddWithValue("LockTimeout", batch.LockTimeout);
             await using var rows = await insert.ExecuteReaderAsync();
@@ -79,8 +83,10 @@ internal sealed class PaymentStore(BatchConnections batches)
         batches.ListAsync(db => db.QueryAsync<StoredPayment>(UnsettledPageSql, page));
 }
 
+/// <summary>A payer is a number of <see cref="PayerStore"/>; 0 where no token was needed.</summary>
 internal sealed record StoreArgs(
-    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int OwnerEpoch, string LockTimeout = "300ms");
+    Guid[] Ids, long[] AmountsCents, DateTime[] AcceptedAts, int[] Payers, int OwnerEpoch,
+    string LockTimeout = "300ms");
 
 /// <summary>Both bounds are inclusive.</summary>
 internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime To, int Limit);
@@ -88,7 +94,7 @@ internal sealed record UnsettledPageArgs(int OwnerEpoch, DateTime From, DateTime
 /// <summary>MayBeAt are the bits of a set; null where nobody but its first owner had it.</summary>
 internal sealed record StoredPayment(
     Guid CorrelationId, long AmountCents, DateTime AcceptedAt, int OwnerEpoch, short? MayBeAt = null,
-    short? HeldBy = null)
+    short? HeldBy = null, int Payer = 0)
 {
     public Payment ToPayment() =>
         Payment.OfRow(CorrelationId, AmountCents, AcceptedAt, OwnerEpoch, MayBeAt is not null, HeldBy);

@@ -209,7 +209,8 @@ internal sealed record SchemaState(
         SELECT count(*) FILTER (WHERE relname = 'schema_version') AS versioned,
                count(*) FILTER (WHERE relname <> 'schema_version') AS tables,
                count(*) FILTER (WHERE relname NOT IN ('ledger', 'leases', 'open_epochs', 'operator_actions',
-                                                 'processor_health', 'processors', 'schema_version', 'webhooks')
+                                                 'payers', 'processor_health', 'processors', 'schema_version',
+                                                 'webhooks')
                                 AND relpersistence = 'p') AS logged,
                count(*) FILTER (WHERE relpersistence = 'u') AS unlogged,
                (SELECT coalesce(string_agg(name || '=off', ', ' ORDER BY name), '') FROM pg_settings
@@ -218,7 +219,7 @@ internal sealed record SchemaState(
         FROM pg_class
         WHERE relname IN ('ledger', 'payments', 'settlements', 'settlement_totals', 'ledger_intact', 'leases',
                           'processor_health', 'processors', 'schema_version', 'doubts', 'instance_readings',
-                          'operator_actions', 'payment_events', 'webhooks', 'open_epochs')
+                          'operator_actions', 'payment_events', 'webhooks', 'open_epochs', 'payers')
           AND relnamespace = current_schema()::regnamespace
         """;
 

@@ -133,7 +133,7 @@ public sealed class BatchConnectionsTests(LocalTestDatabase database) : IClassFi
     }
 
     private static StoreArgs Batch(int owner) =>
-        new([Guid.NewGuid()], [1990], [new DateTime(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc)], owner);
+        new([Guid.NewGuid()], [1990], [new DateTime(2025, 7, 15, 12, 0, 0, DateTimeKind.Utc)], [0], owner);
 
     /// <summary>All of them at once: none ends before each has begun.</summary>
     private static async Task<int[]> OpenAllAsync(BatchConnections connections, int count)

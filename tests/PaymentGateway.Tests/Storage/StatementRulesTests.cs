@@ -75,7 +75,7 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
 
         Assert.Equal(["StoreOneSql", "StoreSql"], inserts.Select(one => one.Name).Order());
         Assert.All(inserts, one => Assert.Contains(
-            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch)", one.Sql,
+            "INSERT INTO payments (correlation_id, amount_cents, accepted_at, owner_epoch, payer)", one.Sql,
             StringComparison.Ordinal));
         Assert.All(inserts, one => Assert.Contains("FROM open_epochs", one.Sql, StringComparison.Ordinal));
     }

@@ -35,6 +35,7 @@ internal static class Batches
         ids,
         Array.ConvertAll(ids, _ => cents),
         ids.Select((_, at) => (acceptedAt ?? Noon).AddMicroseconds(at)).ToArray(),
+        new int[ids.Length],
         owner);
 
     /// <summary>All of a stored batch settled by one processor at one time.</summary>

@@ -57,8 +57,15 @@ internal sealed class GatewayHost : IAsyncDisposable
         return answer.StatusCode;
     }
 
-    public Task<HttpResponseMessage> PostPaymentAsync(Guid id, decimal amount = 19.90m) =>
-        _client.PostAsJsonAsync("payments", new { correlationId = id, amount });
+    public async Task<HttpResponseMessage> PostPaymentAsync(
+        Guid id, decimal amount = 19.90m, string path = "payments", string? token = null)
+    {
+        using var request = new HttpRequestMessage(HttpMethod.Post, path);
+        request.Content = JsonContent.Create(new { correlationId = id, amount });
+        if (token is not null)
+            request.Headers.TryAddWithoutValidation("X-Rinha-Token", token);
+        return await _client.SendAsync(request);
+    }
 
     /// <summary>Posts a new payment until it is taken: a slow first statement makes it 503.</summary>
     public async Task<Guid> PayAsync()

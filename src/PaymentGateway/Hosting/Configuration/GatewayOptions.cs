@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace PaymentGateway.Hosting.Configuration;
 
 /// <summary>Every setting and every limit, read once at start; docs/configuration.md has the names.</summary>
@@ -263,60 +261,4 @@ internal sealed record SettlingOptions(
             settings.Count("Gateway:Settling:LookupConcurrency", 16, 1, 200),
             settings.Duration("Gateway:Settling:InDoubtHorizon", "15s", "100ms", "60m"),
             settings.Duration("Gateway:Settling:DrainTimeout", "5s", "0s", "5m"));
-}
-
-/// <summary>A token for an operator's calls. No record, because ToString would show the secret.</summary>
-/// <param name="name">Names its holder in the record of operators' actions.</param>
-/// <param name="role">The highest role that it has.</param>
-internal sealed class AdminToken(string name, Role role, string secret)
-{
-    /// <summary>Every caller, where no token is needed.</summary>
-    public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
-
-    private const string NamedKey = "Gateway:Admin:Tokens";
-
-    // 64 bits as hexadecimal digits: more than a network can try out.
-    private const int LengthMin = 16;
-
-    public string Name => name;
-
-    public Role Role => role;
-
-    public string Secret => secret;
-
-    public byte[] Hash { get; } = SHA256.HashData(Encoding.UTF8.GetBytes(secret));
-
-    /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
-    public static IReadOnlyList<AdminToken> Read(SettingsReader settings, ListenUrls urls)
-    {
-        var tokens = new List<AdminToken>();
-        if (settings.Secret("Gateway:Admin:Token") is { } single)
-            Add("Gateway:Admin:Token", new AdminToken("admin", Role.Purge, single));
-        foreach (var name in settings.Names(NamedKey))
-        {
-            var key = $"{NamedKey}:{name}";
-            Add($"{key}:Token", new AdminToken(
-                name, settings.Choice($"{key}:Role", Role.Read), settings.Required($"{key}:Token")));
-        }
-
-        return tokens;
-
-        void Add(string key, AdminToken token)
-        {
-            if (token.Secret.Length < LengthMin && urls.Open is { } open)
-                throw SettingsReader.Wrong(
-                    key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
-            if (tokens.Exists(other => other.Secret == token.Secret))
-                throw SettingsReader.Wrong(key, "has the value of another token");
-            tokens.Add(token);
-        }
-    }
-}
-
-/// <summary>Read allows calls that change nothing, Operate all calls but the purge, Purge all.</summary>
-internal enum Role
-{
-    Read,
-    Operate,
-    Purge,
 }

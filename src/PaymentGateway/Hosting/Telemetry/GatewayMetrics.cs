@@ -178,12 +178,13 @@ internal static class Reasons
     public static readonly KeyValuePair<string, object?> Invalid = new("reason", "invalid");
     public static readonly KeyValuePair<string, object?> Unreadable = new("reason", "unreadable");
     public static readonly KeyValuePair<string, object?> MediaType = new("reason", "media_type");
+    public static readonly KeyValuePair<string, object?> Unauthorized = new("reason", "unauthorized");
     public static readonly KeyValuePair<string, object?> Conflict = new("reason", "conflict");
     public static readonly KeyValuePair<string, object?> Overloaded = new("reason", "overloaded");
     public static readonly KeyValuePair<string, object?> Unavailable = new("reason", "unavailable");
 
     public static readonly KeyValuePair<string, object?>[] All =
-        [Invalid, Unreadable, MediaType, Conflict, Overloaded, Unavailable];
+        [Invalid, Unreadable, MediaType, Unauthorized, Conflict, Overloaded, Unavailable];
 }
 
 /// <summary>How a doubt ended.</summary>

@@ -1,3 +1,5 @@
+using PaymentGateway.Hosting.Telemetry;
+
 namespace PaymentGateway.Operator.Admin;
 
 /// <summary>
@@ -37,11 +39,50 @@ internal static class AdminGroup
             ? routes.MapTokenGroup(Role.Purge)
             : routes.MapAdminGroup(Role.Purge);
 
-    /// <summary>For those who may look a payment up, by Gateway__Admin__LookUp; on every listener.</summary>
-    public static RouteGroupBuilder MapLookUpGroup(this IEndpointRouteBuilder routes) =>
-        OptionsOf(routes).LookUp == LookUp.Everyone
-            ? routes.MapGroup("").Admit(static _ => AdminToken.Anyone, null)
-            : routes.MapTokenGroup();
+    /// <summary>
+    /// For those who may look a payment up, by Gateway__Admin__LookUp, and for payers; on every listener.
+    /// </summary>
+    public static RouteGroupBuilder MapLookUpGroup(this IEndpointRouteBuilder routes)
+    {
+        var tokens = routes.ServiceProvider.GetRequiredService<AdminTokens>();
+        var isOpen = OptionsOf(routes).LookUp == LookUp.Everyone;
+        return routes.MapGroup("").Admit(
+            context =>
+            {
+                if (isOpen && !tokens.PayersAreNeeded)
+                    return AdminToken.Anyone;
+                var by = tokens.Authenticate(context);
+                context.Features.Set(by?.Payer);
+                return by;
+            },
+            null, orPayer: true);
+    }
+
+    /// <summary>For payers, on every listener; for everybody while no token pays.</summary>
+    public static RouteGroupBuilder MapPayGroup(this IEndpointRouteBuilder routes)
+    {
+        var tokens = routes.ServiceProvider.GetRequiredService<AdminTokens>();
+        var metrics = routes.ServiceProvider.GetRequiredService<GatewayMetrics>();
+        return routes.MapGroup("").Wrap(next => context =>
+        {
+            if (!tokens.PayersAreNeeded)
+                return next(context);
+
+            var by = tokens.Authenticate(context);
+            if (by?.Payer is { Number: > 0 } payer)
+            {
+                // Read by the endpoint. It lies in the connection's own list, so a payment allocates nothing.
+                context.Features.Set(payer);
+                return next(context);
+            }
+
+            metrics.Refused.Add(1, Reasons.Unauthorized);
+            return by is null ? tokens.RefuseAsync(context)
+                : by.Payer is null ? OperatorCalls.RefuseRoleAsync(context, by, Role.Pay)
+                // Its number is not in the ledger yet.
+                : ProblemAnswer.WriteUnavailableAsync(context);
+        });
+    }
 
     /// <summary>For a token or its session, on the admin listener only: the calls of an operator's page.</summary>
     public static RouteGroupBuilder MapSessionGroup(this IEndpointRouteBuilder routes, string path) =>
@@ -56,11 +97,11 @@ internal static class AdminGroup
         routes.ServiceProvider.GetRequiredService<GatewayOptions>().Operators;
 
     private static RouteGroupBuilder Admit(
-        this RouteGroupBuilder routes, Func<HttpContext, AdminToken?> authenticate, Role? role)
+        this RouteGroupBuilder routes, Func<HttpContext, AdminToken?> authenticate, Role? role, bool orPayer = false)
     {
         var calls = ((IEndpointRouteBuilder)routes).ServiceProvider.GetRequiredService<OperatorCalls>();
         return routes.AnswerWithoutDatabase()
-            .Wrap(next => context => calls.PassAsync(context, authenticate(context), role, next))
+            .Wrap(next => context => calls.PassAsync(context, authenticate(context), role, next, orPayer))
             .RefuseOtherSites();
     }
 

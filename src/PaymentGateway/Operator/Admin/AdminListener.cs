@@ -9,7 +9,7 @@ namespace PaymentGateway.Operator.Admin;
 /// whatever the method. The connection's local address decides, because a client chooses the Host header. Routing asks
 /// only at paths with such a call, so payments cost no more.
 /// </summary>
-internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INodeBuilderPolicy
+internal sealed class AdminListener(GatewayOptions options, AdminTokens tokens) : MatcherPolicy, INodeBuilderPolicy
 {
     /// <summary>Marks an endpoint as an operator's.</summary>
     public static readonly object Only = new();
@@ -47,7 +47,7 @@ internal sealed class AdminListener(GatewayOptions options) : MatcherPolicy, INo
     /// </summary>
     /// <remarks>ASP.NET's AllowedHosts applies to nginx's listener too, and has no pattern for IP addresses.</remarks>
     public bool IsOfUnknownHost(HttpContext context) =>
-        options.Operators.Tokens.Count == 0
+        !tokens.AreNeeded
         // Asked for each request, so it is Kestrel's own copy: on a Unix socket there is no address.
         && context.Features.Get<IHttpConnectionFeature>() is { LocalIpAddress: not null } local
         && options.Instance.Urls.Operators.Any(admin => !admin.IsUnixPipe && admin.Port == local.LocalPort)

@@ -28,6 +28,8 @@ internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
         var token = tokens.Authenticate(context, Encoding.UTF8.GetBytes(given));
         if (token is null || !tokens.AreNeeded)
             return token;
+        if (!token.Has(Role.Read))
+            return null;
 
         var until = (clock.GetUtcNow() + Length).ToUnixTimeSeconds().ToString(CultureInfo.InvariantCulture);
         context.Response.Cookies.Append(

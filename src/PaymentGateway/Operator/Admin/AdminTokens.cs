@@ -13,32 +13,51 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
     // Prometheus can send no other header.
     private const string Bearer = "Bearer ";
 
+    // Enough for usual tokens, so that a payment allocates nothing for its own.
+    private const int LengthUsual = 512;
+
     private readonly WrongTokens _wrong = new(clock);
     private readonly ILogger _log = operatorLog.Lines;
 
-    public bool AreNeeded => options.Operators.Tokens.Count > 0;
+    // Replaced as a whole, so that a request sees one list without a lock.
+    private volatile TokenSet _now = new(options.Operators.Tokens);
+
+    public AdminToken[] All => _now.All;
+
+    public bool AreNeeded => _now.All.Length > 0;
+
+    /// <summary>Whether a payment needs a token, because one has the role Pay.</summary>
+    public bool PayersAreNeeded => _now.HasPayers;
 
     /// <summary>Counts a wrong token.</summary>
     /// <returns>The token in a request's headers; null when it is missing or wrong.</returns>
-    public AdminToken? Authenticate(HttpContext context) =>
-        // Latin-1 gives the bytes as they came (GatewayApp), so a token in UTF-8 equals its setting.
-        Authenticate(context, Encoding.Latin1.GetBytes(GivenIn(context.Request.Headers)));
-
-    /// <summary>Compares in constant time.</summary>
-    /// <returns>
-    /// Null when it is wrong. A right one passes however many wrong ones came from its address, because clients share
-    /// addresses: behind one proxy all do.
-    /// </returns>
-    public AdminToken? Authenticate(HttpContext context, byte[] given)
+    public AdminToken? Authenticate(HttpContext context)
     {
         if (!AreNeeded)
             return AdminToken.Anyone;
 
-        if (given.Length == 0)
+        var given = GivenIn(context.Request.Headers);
+        Span<byte> bytes = given.Length <= LengthUsual ? stackalloc byte[LengthUsual] : new byte[given.Length];
+        // Latin-1 gives the bytes as they came (GatewayApp), so a token in UTF-8 equals its setting.
+        return Authenticate(context, bytes[..Encoding.Latin1.GetBytes(given, bytes)]);
+    }
+
+    /// <summary>Compares in constant time with all tokens.</summary>
+    /// <returns>
+    /// Null when it is wrong. A right one passes however many wrong ones came from its address, because clients share
+    /// addresses: behind one proxy all do.
+    /// </returns>
+    public AdminToken? Authenticate(HttpContext context, ReadOnlySpan<byte> given)
+    {
+        if (!AreNeeded)
+            return AdminToken.Anyone;
+
+        if (given.IsEmpty)
             return null;
 
-        var hash = SHA256.HashData(given);
-        if (Find(token => CryptographicOperations.FixedTimeEquals(hash, token.Hash)) is { } found)
+        Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(given, hash);
+        if (_now.Find(hash) is { } found)
             return found;
 
         var address = OperatorLog.AddressOf(context);
@@ -56,8 +75,8 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         HMACSHA256.HashData(Encoding.UTF8.GetBytes(token.Secret), Encoding.UTF8.GetBytes(text)));
 
     /// <summary>The token that a text was signed by; null when there is none.</summary>
-    public AdminToken? SignerOf(string text, string signature) => Find(
-        token => CryptographicOperations.FixedTimeEquals(
+    public AdminToken? SignerOf(string text, string signature) => Array.Find(
+        _now.All, token => token.Has(Role.Read) && CryptographicOperations.FixedTimeEquals(
             Encoding.UTF8.GetBytes(signature), Encoding.UTF8.GetBytes(Sign(token, text))));
 
     /// <summary>Answers 401, or 429 after too many wrong tokens from the same address.</summary>
@@ -75,12 +94,10 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
     }
 
-    private static string GivenIn(IHeaderDictionary headers) =>
+    private static ReadOnlySpan<char> GivenIn(IHeaderDictionary headers) =>
         headers.Authorization.ToString() is var given && given.StartsWith(Bearer, StringComparison.OrdinalIgnoreCase)
-            ? given[Bearer.Length..]
+            ? given.AsSpan(Bearer.Length)
             : headers[Header].ToString();
-
-    private AdminToken? Find(Func<AdminToken, bool> isIt) => options.Operators.Tokens.FirstOrDefault(isIt);
 
     private static partial class Log
     {
@@ -90,6 +107,24 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         [LoggerMessage(9, LogLevel.Warning,
             "{Count} wrong tokens from {Address} within a minute: until it is over, wrong ones from there get 429")]
         public static partial void Paused(ILogger log, int count, string address);
+    }
+}
+
+/// <summary>The tokens that are in force together.</summary>
+internal sealed class TokenSet(IEnumerable<AdminToken> all)
+{
+    public AdminToken[] All { get; } = [.. all];
+
+    public bool HasPayers { get; } = all.Any(static token => token.Payer is not null);
+
+    /// <summary>Compares with every token, so that the time tells nothing of the one that is found.</summary>
+    public AdminToken? Find(ReadOnlySpan<byte> hash)
+    {
+        AdminToken? found = null;
+        foreach (var token in All)
+            if (CryptographicOperations.FixedTimeEquals(hash, token.Hash))
+                found = token;
+        return found;
     }
 }
 
@@ -120,7 +155,7 @@ internal sealed class WrongTokens(TimeProvider clock)
     /// <returns>
     /// The number of different ones in this minute; 0 for one that was counted before, or comes after the limit.
     /// </returns>
-    public int Add(string address, byte[] hash)
+    public int Add(string address, ReadOnlySpan<byte> hash)
     {
         lock (_counts)
         {

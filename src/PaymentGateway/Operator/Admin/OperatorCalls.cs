@@ -22,18 +22,22 @@ internal sealed partial class OperatorCalls(
     /// <summary>Makes a call, or refuses it with 401, 403 or 429.</summary>
     /// <param name="by">The caller's token; null when it is missing or wrong.</param>
     /// <param name="role">The role that the call needs; null: Read for GET and HEAD, Operate for the others.</param>
-    public Task PassAsync(HttpContext context, AdminToken? by, Role? role, RequestDelegate call)
+    /// <param name="orPayer">Whether payers may make it too.</param>
+    public Task PassAsync(
+        HttpContext context, AdminToken? by, Role? role, RequestDelegate call, bool orPayer = false)
     {
         if (by is null)
             return tokens.RefuseAsync(context);
 
         var changesNothing = HttpMethods.IsGet(context.Request.Method) || HttpMethods.IsHead(context.Request.Method);
         var needed = role ?? (changesNothing ? Role.Read : Role.Operate);
-        if (by.Role < needed)
-            call = _ => ProblemAnswer.WriteAsync(
-                context, Problems.RoleNeeded, $"This call needs the role {needed}, and {by.Name} has {by.Role}.");
+        if (!by.Has(needed) && !(orPayer && by.Has(Role.Pay)))
+            call = _ => RefuseRoleAsync(context, by, needed);
         return changesNothing ? call(context) : RecordAsync(context, by, call);
     }
+
+    public static Task RefuseRoleAsync(HttpContext context, AdminToken by, Role needed) => ProblemAnswer.WriteAsync(
+        context, Problems.RoleNeeded, $"This call needs the role {needed}, and {by.Name} has {by.Role}.");
 
     /// <summary>Makes a call and records it with its outcome, in the log and in the database.</summary>
     public async Task RecordAsync(HttpContext context, AdminToken by, RequestDelegate call)

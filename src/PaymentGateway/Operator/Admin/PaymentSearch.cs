@@ -22,9 +22,11 @@ internal sealed class PaymentSearch(
         if (!Guid.TryParseExact(context.Request.RouteValues["id"] as string, "D", out var id))
             return ProblemAnswer.WriteAsync(context, Problems.InvalidId, "id must be a UUID.", "id");
 
+        // Another payer's is answered as one that nobody has.
+        var payer = context.Features.Get<Payer>();
         return permits.AnswerAsync(
             context, () => payments.FindAsync(id),
-            payment => payment is null
+            payment => payment is null || (payer is not null && payment.Payer != payer.Name)
                 ? ProblemAnswer.WriteAsync(
                     context, Problems.PaymentNotFound, "No accepted payment has this correlationId.", "id")
                 : JsonAnswer.WriteAsync(context, PaymentAnswer.Of(payment), AdminJsonContext.Default.PaymentAnswer));

@@ -1,0 +1,92 @@
+using System.Security.Cryptography;
+
+namespace PaymentGateway.Hosting.Configuration;
+
+/// <summary>A token of an operator or a payer. No record, because ToString would show the secret.</summary>
+/// <param name="name">Names its holder; several tokens may have one, so that one replaces another.</param>
+/// <param name="role">The highest role that it has.</param>
+internal sealed class AdminToken(string name, Role role, string secret)
+{
+    /// <summary>How many there may be, because each is compared with that of each payment.</summary>
+    public const int Max = 256;
+
+    /// <summary>Every caller, where no token is needed.</summary>
+    public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
+
+    private const string NamedKey = "Gateway:Admin:Tokens";
+
+    // 64 bits as hexadecimal digits: more than a network can try out.
+    private const int LengthMin = 16;
+
+    private const int PayerLengthMax = 64;
+
+    public string Name => name;
+
+    public Role Role => role;
+
+    public string Secret => secret;
+
+    /// <summary>The holder of a token that pays; null for all others.</summary>
+    public Payer? Payer { get; private init; }
+
+    public byte[] Hash { get; } = SHA256.HashData(Encoding.UTF8.GetBytes(secret));
+
+    /// <summary>Whether it has a role. To pay is no step of the ladder: no other role includes it.</summary>
+    public bool Has(Role needed) => needed == Role.Pay ? role == Role.Pay : role >= needed;
+
+    /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
+    public static IReadOnlyList<AdminToken> Read(SettingsReader settings, ListenUrls urls)
+    {
+        var tokens = new List<AdminToken>();
+        if (settings.Secret("Gateway:Admin:Token") is { } single)
+            Add("Gateway:Admin:Token", new AdminToken("admin", Role.Purge, single));
+        foreach (var label in settings.Names(NamedKey))
+        {
+            var key = $"{NamedKey}:{label}";
+            var role = settings.Choice($"{key}:Role", Role.Read);
+            Add($"{key}:Token", new AdminToken(label, role, settings.Required($"{key}:Token"))
+            {
+                Payer = role == Role.Pay ? PayerOf(key, label) : null,
+            });
+        }
+
+        return tokens.Count <= Max ? tokens : throw SettingsReader.Wrong(NamedKey, $"has more than {Max} tokens");
+
+        void Add(string key, AdminToken token)
+        {
+            if (token.Secret.Length < LengthMin && urls.Open is { } open)
+                throw SettingsReader.Wrong(
+                    key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
+            if (tokens.Exists(other => other.Secret == token.Secret))
+                throw SettingsReader.Wrong(key, "has the value of another token");
+            tokens.Add(token);
+        }
+
+        Payer PayerOf(string key, string name) =>
+            name.Length <= PayerLengthMax && name.All(one => char.IsAsciiLetterOrDigit(one) || one is '-' or '_' or '.')
+                ? tokens.Find(other => other.Payer?.Name == name)?.Payer ?? new Payer(name)
+                : throw SettingsReader.Wrong(
+                    key, $"is no name of a payer: 1 to {PayerLengthMax} letters, digits, dots, hyphens and underscores");
+    }
+}
+
+/// <summary>Somebody who pays; the number stands with each of the payments. Any thread.</summary>
+internal sealed class Payer(string name)
+{
+    public string Name => name;
+
+    /// <summary>Permanent in this ledger; 0 until it is registered.</summary>
+    public int Number { get; set; }
+}
+
+/// <summary>
+/// Pay allows payments and the look-up of own ones, and nothing of the others; Read allows calls that change nothing,
+/// Operate all calls but the purge, Purge all.
+/// </summary>
+internal enum Role
+{
+    Pay,
+    Read,
+    Operate,
+    Purge,
+}
