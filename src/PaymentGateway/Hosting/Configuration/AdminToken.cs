@@ -26,6 +26,9 @@ internal sealed class AdminToken(string name, Role role, string secret)
 
     public string Secret => secret;
 
+    /// <summary>From then on it admits nobody, UTC; null: it never ends.</summary>
+    public DateTime? Until { get; private init; }
+
     /// <summary>The holder of a token that pays; null for all others.</summary>
     public Payer? Payer { get; private init; }
 
@@ -34,8 +37,13 @@ internal sealed class AdminToken(string name, Role role, string secret)
     /// <summary>Whether it has a role. To pay is no step of the ladder: no other role includes it.</summary>
     public bool Has(Role needed) => needed == Role.Pay ? role == Role.Pay : role >= needed;
 
+    private bool IsSame(AdminToken other) =>
+        (name, role, secret, Until) == (other.Name, other.Role, other.Secret, other.Until);
+
     /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
-    public static IReadOnlyList<AdminToken> Read(SettingsReader settings, ListenUrls urls)
+    /// <param name="before">Those in force, which are kept where nothing of them has changed.</param>
+    public static IReadOnlyList<AdminToken> Read(
+        SettingsReader settings, ListenUrls urls, params AdminToken[] before)
     {
         var tokens = new List<AdminToken>();
         if (settings.Secret("Gateway:Admin:Token") is { } single)
@@ -44,12 +52,15 @@ internal sealed class AdminToken(string name, Role role, string secret)
         {
             var key = $"{NamedKey}:{label}";
             var role = settings.Choice($"{key}:Role", Role.Read);
-            Add($"{key}:Token", new AdminToken(label, role, settings.Required($"{key}:Token"))
+            var name = settings.OptionalText($"{key}:Name") ?? label;
+            Add($"{key}:Token", new AdminToken(name, role, settings.Required($"{key}:Token"))
             {
-                Payer = role == Role.Pay ? PayerOf(key, label) : null,
+                Until = settings.OptionalTime($"{key}:Until"),
+                Payer = role == Role.Pay ? PayerOf(key, name) : null,
             });
         }
 
+        settings.RefuseUnknown(NamedKey);
         return tokens.Count <= Max ? tokens : throw SettingsReader.Wrong(NamedKey, $"has more than {Max} tokens");
 
         void Add(string key, AdminToken token)
@@ -59,12 +70,14 @@ internal sealed class AdminToken(string name, Role role, string secret)
                     key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
             if (tokens.Exists(other => other.Secret == token.Secret))
                 throw SettingsReader.Wrong(key, "has the value of another token");
-            tokens.Add(token);
+            tokens.Add(Array.Find(before, token.IsSame) ?? token);
         }
 
         Payer PayerOf(string key, string name) =>
             name.Length <= PayerLengthMax && name.All(one => char.IsAsciiLetterOrDigit(one) || one is '-' or '_' or '.')
-                ? tokens.Find(other => other.Payer?.Name == name)?.Payer ?? new Payer(name)
+                ? tokens.Concat(before).FirstOrDefault(
+                    other => name.Equals(other.Payer?.Name, StringComparison.OrdinalIgnoreCase))?.Payer
+                    ?? new Payer(name.ToLowerInvariant())
                 : throw SettingsReader.Wrong(
                     key, $"is no name of a payer: 1 to {PayerLengthMax} letters, digits, dots, hyphens and underscores");
     }

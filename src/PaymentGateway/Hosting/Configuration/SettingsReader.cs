@@ -73,6 +73,11 @@ internal sealed class SettingsReader(IConfiguration configuration)
             && Enum.TryParse<TEnum>(text, ignoreCase: true, out var value) && Enum.IsDefined(value)
                 ? value : null) ?? fallback;
 
+    /// <summary>A time in ISO 8601, UTC where it has no zone.</summary>
+    public DateTime? OptionalTime(string key) => Value<DateTime>(
+        key, "no time such as 2027-01-31T00:00:00Z",
+        static text => Timestamps.TryParse(text, out var utc, out _) ? utc : null);
+
     /// <summary>Takes 500ms, 30s, 10m, 30d or hh:mm:ss.</summary>
     public TimeSpan Duration(string key, string fallback, string least, string most) =>
         OptionalDuration(key, least, most) ?? DurationOf(fallback)!.Value;
@@ -88,9 +93,9 @@ internal sealed class SettingsReader(IConfiguration configuration)
     /// <summary>
     /// Refuses a misspelt setting, which would be ignored otherwise. Call it after everything else was read.
     /// </summary>
-    public void RefuseUnknown()
+    public void RefuseUnknown(string section = "Gateway")
     {
-        foreach (var (key, value) in configuration.GetSection("Gateway").AsEnumerable())
+        foreach (var (key, value) in configuration.GetSection(section).AsEnumerable())
             if (value is not null && !_known.Contains(key))
                 throw Wrong(key, "is no setting of the gateway (docs/configuration.md has them all)");
     }

@@ -29,6 +29,12 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
     /// <summary>Whether a payment needs a token, because one has the role Pay.</summary>
     public bool PayersAreNeeded => _now.HasPayers;
 
+    /// <summary>Puts other tokens into force, all at once.</summary>
+    public void Replace(AdminToken[] all) => _now = new TokenSet(all);
+
+    /// <summary>Whether a text is a token, such as in a query, where it counts for nothing.</summary>
+    public bool Knows(string text) => _now.Find(SHA256.HashData(Encoding.UTF8.GetBytes(text))) is not null;
+
     /// <summary>Counts a wrong token.</summary>
     /// <returns>The token in a request's headers; null when it is missing or wrong.</returns>
     public AdminToken? Authenticate(HttpContext context)
@@ -57,13 +63,16 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
 
         Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
         SHA256.HashData(given, hash);
-        if (_now.Find(hash) is { } found)
+        var found = _now.Find(hash);
+        if (found is not null && IsValid(found))
             return found;
 
         var address = OperatorLog.AddressOf(context);
         var count = _wrong.Add(address, hash);
         // Two lines a minute and address at most; otherwise a guesser could rotate the log away.
-        if (count == 1)
+        if (count > 0 && found is not null)
+            Log.Expired(_log, found.Name, address, OperatorLog.ActionOf(context));
+        else if (count == 1)
             Log.Wrong(_log, address, OperatorLog.ActionOf(context));
         if (count == WrongTokens.Max)
             Log.Paused(_log, count, address);
@@ -76,7 +85,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
 
     /// <summary>The token that a text was signed by; null when there is none.</summary>
     public AdminToken? SignerOf(string text, string signature) => Array.Find(
-        _now.All, token => token.Has(Role.Read) && CryptographicOperations.FixedTimeEquals(
+        _now.All, token => token.Has(Role.Read) && IsValid(token) && CryptographicOperations.FixedTimeEquals(
             Encoding.UTF8.GetBytes(signature), Encoding.UTF8.GetBytes(Sign(token, text))));
 
     /// <summary>Answers 401, or 429 after too many wrong tokens from the same address.</summary>
@@ -94,6 +103,8 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         return ProblemAnswer.WriteAsync(context, Problems.TokenNeeded, $"{Header} is missing or wrong.", Header);
     }
 
+    private bool IsValid(AdminToken token) => token.Until is not { } until || clock.GetUtcNow().UtcDateTime < until;
+
     private static ReadOnlySpan<char> GivenIn(IHeaderDictionary headers) =>
         headers.Authorization.ToString() is var given && given.StartsWith(Bearer, StringComparison.OrdinalIgnoreCase)
             ? given.AsSpan(Bearer.Length)
@@ -103,6 +114,9 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
     {
         [LoggerMessage(8, LogLevel.Warning, "A wrong token from {Address} for {Action}")]
         public static partial void Wrong(ILogger log, string address, string action);
+
+        [LoggerMessage(14, LogLevel.Warning, "The expired token of {Name} from {Address} for {Action}")]
+        public static partial void Expired(ILogger log, string name, string address, string action);
 
         [LoggerMessage(9, LogLevel.Warning,
             "{Count} wrong tokens from {Address} within a minute: until it is over, wrong ones from there get 429")]

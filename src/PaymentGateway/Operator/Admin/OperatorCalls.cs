@@ -64,10 +64,14 @@ internal sealed partial class OperatorCalls(
     /// <summary>Adds a detail to the recorded outcome of a call, beside its status.</summary>
     public static void Tell(HttpContext context, string detail) => context.Items[Detail] = detail;
 
-    private static string TargetOf(HttpRequest request)
+    private string TargetOf(HttpRequest request)
     {
+        // A token there is a mistake of the caller, and must not be read by others.
+        var query = request.Query.SelectMany(static one => one.Value).Any(value => tokens.Knows(value ?? ""))
+            ? "?..."
+            : request.QueryString.Value;
         var target = Uri.EscapeDataString((request.RouteValues["id"] ?? request.RouteValues["name"]) as string ?? "")
-            + request.QueryString.Value;
+            + query;
         return target.Length <= TargetLengthMax ? target : target[..TargetLengthMax];
     }
 

@@ -1,0 +1,178 @@
+using System.Text.Json;
+using PaymentGateway.Operator.Admin;
+
+namespace PaymentGateway.Tests.Operator.Admin;
+
+public sealed class TokenWatchTests : OwnRig
+{
+    private const string Key = "Gateway__Admin__Tokens__";
+    private const string Old = "the old token of the shop";
+    private const string New = "the new token of the shop";
+    private const string Reader = "a token that reads";
+
+    private readonly DirectoryInfo _secrets = Directory.CreateTempSubdirectory("gateway-secrets");
+    private readonly GatheredLines _lines = new();
+    private readonly SetClock _clock = new();
+
+    private GatewayHost _gateway = null!;
+
+    public override async Task InitializeAsync()
+    {
+        await base.InitializeAsync();
+        Write("shop__Role", "Pay");
+        Write("shop__Token", Old);
+        Write("reader__Token", Reader);
+        _gateway = await Rig.StartGatewayAsync(_clock, $"Secrets:Directory={_secrets.FullName}");
+        _gateway.Part<OperatorLog>().AddProvider(_lines.NewProvider());
+    }
+
+    public override async Task DisposeAsync()
+    {
+        await base.DisposeAsync();
+        _secrets.Delete(recursive: true);
+    }
+
+    [PostgresFact]
+    public async Task A_token_is_replaced_under_load_without_one_401_and_then_it_admits_nobody()
+    {
+        using var over = new CancellationTokenSource();
+        var given = Old;
+        var refused = 0;
+        var paid = 0;
+        var load = Enumerable.Range(0, 4).Select(async _ =>
+        {
+            while (!over.IsCancellationRequested)
+                if (await PayAsync(given) == HttpStatusCode.Accepted)
+                    Interlocked.Increment(ref paid);
+                else
+                    Interlocked.Increment(ref refused);
+        }).ToList();
+
+        Write("shop-2__Name", "shop");
+        Write("shop-2__Role", "Pay");
+        Write("shop-2__Token", New);
+        await Eventually.HoldsAsync(async () => await PayAsync(New) == HttpStatusCode.Accepted, "the new one is read");
+        Volatile.Write(ref given, New);
+        foreach (var file in new[] { "shop__Token", "shop__Role" })
+            File.Delete(Path.Combine(_secrets.FullName, Key + file));
+        await Eventually.HoldsAsync(
+            async () => await PayAsync(Old) == HttpStatusCode.Unauthorized, "the old one is gone");
+        await over.CancelAsync();
+        await Task.WhenAll(load);
+
+        Assert.Equal(0, refused);
+        Assert.InRange(paid, 10, int.MaxValue);
+        Assert.Equal(1, await Rig.Database.ScalarAsync<long>("SELECT count(DISTINCT payer) FROM payments"));
+        Assert.Equal(1, await Rig.Database.ScalarAsync<long>("SELECT count(*) FROM payers"));
+    }
+
+    [PostgresFact]
+    public async Task A_wrong_file_leaves_the_tokens_in_force_and_is_logged_once()
+    {
+        Write("shop__Role", "Payer");
+        await LoggedAsync(13);
+        Write("shop__Token", New);
+        await Task.Delay(TimeSpan.FromSeconds(5));
+
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+        Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync(New));
+        Assert.Equal(1, CountOf(13));
+        Assert.Contains("Gateway__Admin__Tokens__shop__Role: 'Payer' is none of", Messages(), StringComparison.Ordinal);
+
+        Write("shop__Role", "Pay");
+        await LoggedAsync(12);
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(New));
+        Assert.DoesNotContain(Old, Messages(), StringComparison.Ordinal);
+        Assert.DoesNotContain(New, Messages(), StringComparison.Ordinal);
+    }
+
+    [PostgresTheory]
+    [InlineData("shop__Token")]
+    [InlineData("shop__Role")]
+    [InlineData("*")]
+    public async Task Files_that_vanish_never_open_the_door(string files)
+    {
+        foreach (var file in _secrets.GetFiles(files == "*" ? files : Key + files))
+            file.Delete();
+        await LoggedAsync(13);
+
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+        Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync(null));
+    }
+
+    [PostgresFact]
+    public async Task A_token_ends_at_its_time_and_the_log_names_its_payer()
+    {
+        Write("shop__Until", $"{_clock.GetUtcNow().AddMinutes(30):yyyy-MM-dd'T'HH:mm:ss'Z'}");
+        await LoggedAsync(12);
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+
+        _clock.Ahead = TimeSpan.FromMinutes(31);
+
+        Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync(Old));
+        Assert.Contains("The expired token of shop from local for POST /payments", Messages(), StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task Of_256_tokens_the_last_one_pays_and_a_257th_is_refused()
+    {
+        for (var i = 2; i < AdminToken.Max; i++)
+        {
+            Write($"payer-{i}__Role", "Pay");
+            Write($"payer-{i}__Token", $"the token of payer {i}");
+        }
+
+        await Eventually.HoldsAsync(
+            async () => await PayAsync($"the token of payer {AdminToken.Max - 1}") == HttpStatusCode.Accepted,
+            "the last one pays");
+        Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync("the token of payer 256"));
+        Assert.Equal(255, await Rig.Database.ScalarAsync<long>("SELECT count(*) FROM payers"));
+
+        Write("more__Token", "one token too many");
+        await LoggedAsync(13);
+        Assert.Contains("Gateway__Admin__Tokens: has more than 256 tokens", Messages(), StringComparison.Ordinal);
+    }
+
+    [PostgresFact]
+    public async Task A_token_in_the_query_of_an_operators_call_is_not_recorded()
+    {
+        using var replayed = await _gateway.SendAsync(
+            HttpMethod.Post, $"admin/parked/replay?reason={Uri.EscapeDataString(Old)}", ("X-Rinha-Token", Reader));
+        using var listed = await _gateway.AskAsync("admin/actions", ("X-Rinha-Token", Reader));
+
+        Assert.Equal(HttpStatusCode.Forbidden, replayed.StatusCode);
+        var actions = await listed.Content.ReadAsStringAsync();
+        Assert.Contains("\"target\":\"?...\"", actions, StringComparison.Ordinal);
+        Assert.DoesNotContain("shop", actions + Messages(), StringComparison.Ordinal);
+    }
+
+    private sealed class SetClock : TimeProvider
+    {
+        public TimeSpan Ahead { get; set; }
+
+        public override DateTimeOffset GetUtcNow() => base.GetUtcNow() + Ahead;
+    }
+
+    // As a program replaces a secret: nobody reads half of one.
+    private void Write(string file, string text)
+    {
+        var written = Path.Combine(_secrets.FullName, "ignore." + file);
+        File.WriteAllText(written, text + "\n");
+        File.Move(written, Path.Combine(_secrets.FullName, Key + file), overwrite: true);
+    }
+
+    private async Task<HttpStatusCode> PayAsync(string? token)
+    {
+        using var answer = await _gateway.PostPaymentAsync(Guid.NewGuid(), token: token);
+        return answer.StatusCode;
+    }
+
+    private Task LoggedAsync(int id) => Eventually.HoldsAsync(
+        () => Task.FromResult(CountOf(id) > 0), $"event {id} is logged");
+
+    private int CountOf(int id) => _lines.Lines.Count(
+        line => JsonDocument.Parse(line).RootElement.GetProperty("eventId").GetInt32() == id);
+
+    private string Messages() => string.Join(
+        '\n', _lines.Lines.Select(line => JsonDocument.Parse(line).RootElement.GetProperty("message").GetString()));
+}
