@@ -23,10 +23,12 @@ internal static class PaymentEndpoints
     private static async Task AcceptAsync(
         HttpContext context, Intake intake, GatewayMetrics metrics, TimeProvider clock)
     {
+        var payer = context.Features.Get<KnownPayer>();
         var isJson = IsJson(context.Request.ContentType);
         if (!isJson || !IsPlain(context.Request.Headers.ContentEncoding))
         {
             metrics.Refused.Add(1, Reasons.MediaType);
+            NoteRefused(context, payer);
             await ProblemAnswer.WriteAsync(
                 context, Problems.UnsupportedMediaType,
                 "The body must be application/json in UTF-8, without a Content-Encoding.",
@@ -44,6 +46,7 @@ internal static class PaymentEndpoints
         catch (BadHttpRequestException)
         {
             metrics.Refused.Add(1, Reasons.Unreadable);
+            NoteRefused(context, payer);
             throw;
         }
 
@@ -53,12 +56,12 @@ internal static class PaymentEndpoints
         if (!valid)
         {
             metrics.Refused.Add(1, Reasons.Invalid);
+            NoteRefused(context, payer);
             await ProblemAnswer.WriteAsync(
                 context, Problems.InvalidPayment, field is null ? reason! : $"{field} {reason}.", field);
             return;
         }
 
-        var payer = context.Features.Get<Payer>();
         var trace = PaymentTrace.OfRequest();
         AcceptResult result;
         using (trace?.Start("store"))
@@ -69,6 +72,10 @@ internal static class PaymentEndpoints
             metrics.AcceptDuration.Record(clock.GetElapsedTime(arrivedAt).TotalSeconds);
         if (result == AcceptResult.Unavailable)
             metrics.Refused.Add(1, Reasons.Unavailable);
+        if (result == AcceptResult.Accepted)
+            payer?.NoteAccepted();
+        else
+            NoteRefused(context, payer);
         await AnswerAsync(context, id, result);
     }
 
@@ -93,6 +100,15 @@ internal static class PaymentEndpoints
                 return ProblemAnswer.WriteAsync(
                     context, Problems.NotStored, "The payment could not be stored in time. Send it again.", null, 1);
         }
+    }
+
+    private static void NoteRefused(HttpContext context, KnownPayer? payer)
+    {
+        if (payer is null)
+            return;
+
+        payer.NoteRefused();
+        context.Response.Headers[KnownPayer.Header] = payer.Name;
     }
 
     // The usual values are compared as a whole, because parsing allocates.

@@ -37,6 +37,7 @@ internal static class PaymentVerbs
         GatewayVerb.Text("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
         GatewayVerb.Text("--processor", "Only those settled by this processor.", "processor"),
         Reason,
+        GatewayVerb.Text("--payer", "Only those that came with a token of this payer.", "payer"),
         GatewayVerb.Text(
             "--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
         GatewayVerb.Text("--to", "Only those accepted then or earlier.", "time"),

@@ -1,6 +1,7 @@
 using PaymentGateway.Charging;
 using PaymentGateway.Hosting.Telemetry;
 using PaymentGateway.Leasing;
+using PaymentGateway.Operator.Admin;
 using PaymentGateway.Recording;
 using PaymentGateway.Storage;
 
@@ -32,6 +33,7 @@ internal static class StageGauges
         metrics.AddGauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
             () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);
         metrics.AddLanes(processor => Part<ProcessorLanes>().Of(processor).Read());
+        metrics.ReadPayers = () => Part<AdminTokens>().ReadPayers();
         metrics.Meter.AddRuntimeGauges();
         return metrics;
 

@@ -20,21 +20,28 @@ internal sealed class EventStore(SharedConnections shared)
         ORDER BY recorded_by FETCH FIRST @Limit ROWS WITH TIES
         """;
 
-    // The last row has no kind: every transaction before its own has ended.
+    // A subquery of the whole key, because a store of several servers joins no page.
+    private const string PayerOf = """
+        (SELECT (SELECT name FROM payers WHERE id = payer) FROM payments
+         WHERE payments.accepted_at = told.accepted_at AND payments.correlation_id = told.correlation_id) AS payer
+        """;
+
+    // The last row has no kind: every transaction before its own has ended. Payments are locked first, as by a purge.
     private const string PageSql = $"""
+        WITH locked_first AS (SELECT 1 FROM payments)
         SELECT page.recorded_by::text::bigint AS transaction, kind, correlation_id, accepted_at, amount_cents,
                (SELECT name FROM processors WHERE id = page.processor) AS processor, requested_at, reason, occurred_at,
-               generation, resets, forgotten_by::text::bigint AS forgotten_by
+               payer, generation, resets, forgotten_by::text::bigint AS forgotten_by
         FROM (
             (SELECT recorded_by, correlation_id, 'settled' AS kind, accepted_at, amount_cents, processor, requested_at,
-                    NULL::text AS reason, requested_at AS occurred_at
-             FROM settlements {InPage})
+                    NULL::text AS reason, requested_at AS occurred_at, {PayerOf}
+             FROM settlements AS told {InPage})
             UNION ALL
             (SELECT recorded_by, correlation_id, kind, accepted_at, amount_cents, processor, requested_at, reason,
-                    occurred_at
-             FROM payment_events {InPage})
+                    occurred_at, {PayerOf}
+             FROM payment_events AS told {InPage})
             UNION ALL
-            SELECT {Running}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            SELECT {Running}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
         ) AS page, ledger
         WHERE ledger.id = 1
         ORDER BY page.recorded_by, correlation_id
@@ -127,7 +134,8 @@ internal sealed record EventPage(List<EventRow> Events, EventCursor Next);
 /// <summary>An event, or the end of the feed, which has no Kind. Times are UTC.</summary>
 internal sealed record EventRow(
     long Transaction, string? Kind, Guid? CorrelationId, DateTime? AcceptedAt, long? AmountCents, string? Processor,
-    DateTime? RequestedAt, string? Reason, DateTime? OccurredAt, int Generation, int Resets, long ForgottenBy)
+    DateTime? RequestedAt, string? Reason, DateTime? OccurredAt, string? Payer, int Generation, int Resets,
+    long ForgottenBy)
 {
     public EventCursor Cursor => new(Generation, Resets, Transaction, CorrelationId ?? Guid.Empty);
 }

@@ -30,7 +30,7 @@ internal sealed class AdminToken(string name, Role role, string secret)
     public DateTime? Until { get; private init; }
 
     /// <summary>The holder of a token that pays; null for all others.</summary>
-    public Payer? Payer { get; private init; }
+    public KnownPayer? Payer { get; private init; }
 
     public byte[] Hash { get; } = SHA256.HashData(Encoding.UTF8.GetBytes(secret));
 
@@ -73,23 +73,38 @@ internal sealed class AdminToken(string name, Role role, string secret)
             tokens.Add(Array.Find(before, token.IsSame) ?? token);
         }
 
-        Payer PayerOf(string key, string name) =>
+        KnownPayer PayerOf(string key, string name) =>
             name.Length <= PayerLengthMax && name.All(one => char.IsAsciiLetterOrDigit(one) || one is '-' or '_' or '.')
                 ? tokens.Concat(before).FirstOrDefault(
                     other => name.Equals(other.Payer?.Name, StringComparison.OrdinalIgnoreCase))?.Payer
-                    ?? new Payer(name.ToLowerInvariant())
+                    ?? new KnownPayer(name.ToLowerInvariant())
                 : throw SettingsReader.Wrong(
                     key, $"is no name of a payer: 1 to {PayerLengthMax} letters, digits, dots, hyphens and underscores");
     }
 }
 
 /// <summary>Somebody who pays; the number stands with each of the payments. Any thread.</summary>
-internal sealed class Payer(string name)
+internal sealed class KnownPayer(string name)
 {
+    /// <summary>The header of a refusal that names its payer for the log of nginx, which keeps it from clients.</summary>
+    public const string Header = "X-Payer";
+
+    private long _accepted;
+    private long _refused;
+
     public string Name => name;
 
     /// <summary>Permanent in this ledger; 0 until it is registered.</summary>
     public int Number { get; set; }
+
+    /// <summary>Payments that this instance has acknowledged.</summary>
+    public long Accepted => Volatile.Read(ref _accepted);
+
+    public long Refused => Volatile.Read(ref _refused);
+
+    public void NoteAccepted() => Interlocked.Increment(ref _accepted);
+
+    public void NoteRefused() => Interlocked.Increment(ref _refused);
 }
 
 /// <summary>

@@ -39,7 +39,8 @@ internal sealed class InstanceReader(
                 (int)metrics.Read("payments.in_doubt"), Environment.WorkingSet,
                 Math.Max(SecondsBetween(first, now), RateSecondsMin), Since(first.Accepts, now.Accepts),
                 metrics.ReadLanes().Select((lane, at) => lane with { Calls = Since(first.Calls[at], now.Calls[at]) })
-                    .ToArray());
+                    .ToArray(),
+                metrics.ReadPayers());
         }
     }
 

@@ -5,10 +5,11 @@ namespace PaymentGateway.Hosting.Telemetry;
 /// <param name="WindowSeconds">How long Accepts and the calls of Lanes were counted.</param>
 /// <param name="Accepts">Acceptances by how long they took, in the buckets of the metrics.</param>
 /// <param name="Lanes">A reading of each processor, the cheapest first.</param>
+/// <param name="Payers">Null where another version wrote it.</param>
 internal sealed record InstanceReading(
     string Name, bool LeaseHeld, double AcceptedPerSecond, double SettledPerSecond, int Unsettled,
     double OldestSeconds, bool HasOverflow, int InDoubt, long MemoryBytes, double WindowSeconds, long[] Accepts,
-    LaneReading[] Lanes)
+    LaneReading[] Lanes, PayerReading[]? Payers = null)
 {
     public string ToJson() => JsonSerializer.Serialize(this, ReadingJsonContext.Default.InstanceReading);
 
@@ -31,6 +32,9 @@ internal sealed record InstanceReading(
         }
     }
 }
+
+/// <summary>What a payer has paid since the start of an instance, and was refused.</summary>
+internal sealed record PayerReading(string Name, long Accepted, long Refused);
 
 /// <summary>The state of one processor at one instance.</summary>
 /// <param name="Calls">Charges by how long they took, in the buckets of the metrics.</param>

@@ -7,7 +7,8 @@ namespace PaymentGateway.Operator.Admin;
 /// </summary>
 internal sealed record PaymentAnswer(
     Guid CorrelationId, decimal Amount, PaymentState State, string? Processor, DateTime AcceptedAt,
-    DateTime? RequestedAt, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason, short? Attempts)
+    DateTime? RequestedAt, DateTime? InDoubtAt, DateTime? ParkedAt, string? ParkedReason, short? Attempts,
+    string? Payer = null)
 {
     public static PaymentAnswer Of(PaymentRow row)
     {
@@ -15,7 +16,7 @@ internal sealed record PaymentAnswer(
         return new PaymentAnswer(
             row.CorrelationId, Money.FromCents(row.AmountCents), state, row.Processor, row.AcceptedAt,
             row.RequestedAt, state == PaymentState.InDoubt ? row.InDoubtAt : null, row.ParkedAt, row.ParkedReason,
-            row.Attempts);
+            row.Attempts, row.Payer);
     }
 
     /// <summary>Settled wins over any other state that was stored before.</summary>

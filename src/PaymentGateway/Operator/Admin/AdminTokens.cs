@@ -1,4 +1,5 @@
 using System.Security.Cryptography;
+using PaymentGateway.Hosting.Telemetry;
 
 namespace PaymentGateway.Operator.Admin;
 
@@ -23,6 +24,9 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
     private volatile TokenSet _now = new(options.Operators.Tokens);
 
     public AdminToken[] All => _now.All;
+
+    public PayerReading[] ReadPayers() => [.. All.Select(token => token.Payer).OfType<KnownPayer>().Distinct()
+        .Select(static payer => new PayerReading(payer.Name, payer.Accepted, payer.Refused))];
 
     public bool AreNeeded => _now.All.Length > 0;
 
@@ -66,6 +70,12 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
         var found = _now.Find(hash);
         if (found is not null && IsValid(found))
             return found;
+
+        if (found?.Payer is { } payer)
+        {
+            payer.NoteRefused();
+            context.Response.Headers[KnownPayer.Header] = payer.Name;
+        }
 
         var address = OperatorLog.AddressOf(context);
         var count = _wrong.Add(address, hash);

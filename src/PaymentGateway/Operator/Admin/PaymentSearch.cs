@@ -23,7 +23,7 @@ internal sealed class PaymentSearch(
             return ProblemAnswer.WriteAsync(context, Problems.InvalidId, "id must be a UUID.", "id");
 
         // Another payer's is answered as one that nobody has.
-        var payer = context.Features.Get<Payer>();
+        var payer = context.Features.Get<KnownPayer>();
         return permits.AnswerAsync(
             context, () => payments.FindAsync(id),
             payment => payment is null || (payer is not null && payment.Payer != payer.Name)
@@ -79,7 +79,8 @@ internal sealed class PaymentSearch(
 
 /// <summary>Which payments a client asks for; From (UTC) is inclusive.</summary>
 internal sealed record PaymentQuery(
-    PaymentState? State, string? Processor, string? Reason, DateTime From, PaymentCursor Before, int Limit)
+    PaymentState? State, string? Processor, string? Reason, string? Payer, DateTime From, PaymentCursor Before,
+    int Limit)
 {
     /// <returns>Null when a parameter is wrong or unknown, which is answered with 400.</returns>
     public static async ValueTask<PaymentQuery?> ReadAsync(HttpContext context, ProcessorsOptions processors)
@@ -90,6 +91,7 @@ internal sealed record PaymentQuery(
             "processor", $"one of {string.Join(", ", processors.Names)}",
             text => Array.Find(processors.Names, name => name == text));
         var reason = reader.Text("reason");
+        var payer = reader.Text("payer");
         var (from, to) = reader.Window();
         var limit = reader.Limit();
         var after = reader.After(CursorText.TryRead);
@@ -102,14 +104,15 @@ internal sealed record PaymentQuery(
             ? new PaymentCursor(latest.AddMicroseconds(1), Guid.Empty)
             : PaymentCursor.End;
         return new PaymentQuery(
-            state, processor, reason, from ?? new DateTime(0, DateTimeKind.Utc),
+            state, processor, reason, payer, from ?? new DateTime(0, DateTimeKind.Utc),
             after?.AcceptedAt < last.AcceptedAt ? after : last, limit);
     }
 
     public bool Wants(PaymentRow row) =>
         (State is not { } state || PaymentAnswer.StateOf(row) == state)
         && (Processor is null || row.Processor == Processor)
-        && (Reason is null || row.ParkedReason == Reason);
+        && (Reason is null || row.ParkedReason == Reason)
+        && (Payer is null || row.Payer == Payer);
 }
 
 /// <summary>A cursor as clients carry it: base64url of the microseconds since 1970 and the id, 32 characters.</summary>

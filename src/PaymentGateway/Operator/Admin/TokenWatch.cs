@@ -77,7 +77,7 @@ internal sealed partial class TokenWatch(
     /// <returns>Whether all payers have their numbers; PostgreSQL may be unavailable.</returns>
     private async Task<bool> RegisterAsync(AdminToken[] all)
     {
-        var missing = all.Select(token => token.Payer).OfType<Payer>().Where(payer => payer.Number == 0).ToList();
+        var missing = all.Select(token => token.Payer).OfType<KnownPayer>().Where(payer => payer.Number == 0).ToList();
         if (missing.Count == 0)
             return true;
 

@@ -9,7 +9,7 @@ namespace PaymentGateway.Operator.Dashboard;
 internal sealed record Overview(
     DateTime At, string AnsweredBy, bool Database, bool LedgerReset, bool TokenNeeded, double AcceptedPerSecond,
     double SettledPerSecond, Durations Accepts, BacklogView Backlog, int InDoubt, ParkedView? Parked,
-    ProcessorView[] Processors, InstanceView[] Instances, WebhookView[] FailingWebhooks);
+    ProcessorView[] Processors, InstanceView[] Instances, WebhookView[] FailingWebhooks, PayerReading[] Payers);
 
 /// <summary>Percentiles in milliseconds; null when nothing was measured.</summary>
 internal sealed record Durations(double? P50, double? P99);

@@ -25,7 +25,11 @@ internal sealed record OverviewBuilder(GatewayOptions Options, string Identity, 
             Options.Processors.All.Select(one => ProcessorOf(one.Processor, speaking, shared)).ToArray(),
             all.ToArray(),
             (shared?.Webhooks ?? []).Where(row => row.FailingSeconds is not null)
-                .Select(row => new WebhookView(row.Name, row.FailingSeconds!.Value, row.Failure)).ToArray());
+                .Select(row => new WebhookView(row.Name, row.FailingSeconds!.Value, row.Failure)).ToArray(),
+            speaking.SelectMany(static one => one.Payers ?? []).GroupBy(static payer => payer.Name)
+                .Select(static same => new PayerReading(
+                    same.Key, same.Sum(one => one.Accepted), same.Sum(one => one.Refused)))
+                .OrderBy(static payer => payer.Name, StringComparer.Ordinal).ToArray());
     }
 
     // After a restart or a lost lease an instance has a new epoch: the older ones of the same identity have ended.

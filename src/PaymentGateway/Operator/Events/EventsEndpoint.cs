@@ -98,12 +98,14 @@ internal sealed record EventList(List<EventAnswer> Events, string Next);
 /// <param name="Position">Where to go on after it; null of a test event.</param>
 internal sealed record EventAnswer(
     string Id, string? Position, string Type, DateTime OccurredAt, Guid CorrelationId, decimal Amount,
-    string? Processor, DateTime AcceptedAt, DateTime? RequestedAt, string? ParkedReason)
+    string? Processor, DateTime AcceptedAt, DateTime? RequestedAt, string? ParkedReason,
+    string? Payer = null)
 {
     public static EventAnswer Of(EventRow row) => new(
         $"{row.CorrelationId:N}-{row.Kind}-{(row.OccurredAt!.Value - DateTime.UnixEpoch).Ticks / 10}", $"{row.Cursor}",
         $"payment.{row.Kind}", row.OccurredAt.Value, row.CorrelationId!.Value,
-        Money.FromCents(row.AmountCents!.Value), row.Processor, row.AcceptedAt!.Value, row.RequestedAt, row.Reason);
+        Money.FromCents(row.AmountCents!.Value), row.Processor, row.AcceptedAt!.Value, row.RequestedAt, row.Reason,
+        row.Payer);
 }
 
 [JsonSourceGenerationOptions(

@@ -82,7 +82,8 @@ internal sealed record Difference(
 
     public LedgerSide? Ledger => Payment is { Row: var row }
         ? new LedgerSide(
-            PaymentAnswer.StateOf(row), Money.FromCents(row.AmountCents), row.Processor, row.RequestedAt)
+            PaymentAnswer.StateOf(row), Money.FromCents(row.AmountCents), row.Processor, row.RequestedAt,
+            row.Payer)
         : null;
 
     /// <summary>A <see cref="ProcessorSide"/> of each that holds it, by their names.</summary>
@@ -113,7 +114,8 @@ internal sealed record Difference(
 }
 
 /// <summary>A payment in the ledger; processor and requestedAt (UTC) where it is settled.</summary>
-internal sealed record LedgerSide(PaymentState State, decimal Amount, string? Processor, DateTime? RequestedAt);
+internal sealed record LedgerSide(
+    PaymentState State, decimal Amount, string? Processor, DateTime? RequestedAt, string? Payer);
 
 /// <summary>A payment that a processor holds; requestedAt is UTC.</summary>
 internal sealed record ProcessorSide(decimal Amount, DateTime RequestedAt);

@@ -1,3 +1,6 @@
+using System.Text.Json;
+using PaymentGateway.Hosting.Telemetry;
+
 namespace PaymentGateway.Tests.Operator.Admin;
 
 public sealed class PayerTests() : OneGateway(
@@ -126,6 +129,59 @@ public sealed class PayerTests() : OneGateway(
         Assert.Equal(HttpStatusCode.NotFound, await StatusAsync($"payments/{anonymous}", Shop));
         using var claimed = await PayAsync(anonymous, Shop);
         Assert.Equal(HttpStatusCode.Conflict, claimed.StatusCode);
+    }
+
+    [PostgresFact]
+    public async Task An_operator_sees_the_payer_of_each_payment_and_lists_those_of_one()
+    {
+        var foreign = Guid.NewGuid();
+        await TakenAsync(_id, Shop);
+        await TakenAsync(foreign, Kiosk);
+        await Rig.LedgersReachAsync(byDefault: 2);
+        await Rig.Default.SetFailureAsync(true);
+        await Rig.Fallback.SetFailureAsync(true);
+        var waiting = Guid.NewGuid();
+        await TakenAsync(waiting, Shop);
+
+        await ListsAsync("", [$"{waiting} shop", $"{foreign} kiosk", $"{_id} shop"]);
+        await ListsAsync("state=settled", [$"{foreign} kiosk", $"{_id} shop"]);
+        await ListsAsync("payer=shop", [$"{waiting} shop", $"{_id} shop"]);
+        await ListsAsync("payer=kiosk&processor=default", [$"{foreign} kiosk"]);
+        Assert.Empty(await ListAsync("payer=Shop"));
+        Assert.Equal(
+            "kiosk", (await ReadAsync($"payments/{foreign}")).GetProperty("payer").GetString());
+    }
+
+    [PostgresFact]
+    public async Task Events_webhooks_and_the_page_name_the_payer()
+    {
+        await TakenAsync(_id, Kiosk);
+        using var refused = await PayAsync(_id, Shop);
+        await Rig.LedgersReachAsync(byDefault: 1);
+
+        JsonElement told = default;
+        await Eventually.HoldsAsync(
+            async () => (told = await ReadAsync("events")).GetProperty("events").GetArrayLength() == 1, "the event");
+        var reading = Gateway.Part<InstanceReader>().Read();
+
+        Assert.Equal("kiosk", told.GetProperty("events")[0].GetProperty("payer").GetString());
+        Assert.Equal(
+            [new PayerReading("kiosk", 1, 0), new PayerReading("shop", 0, 1)],
+            reading.Payers!.OrderBy(payer => payer.Name));
+        Assert.Equal("shop", refused.Headers.GetValues(KnownPayer.Header).Single());
+    }
+
+    private async Task ListsAsync(string query, string[] expected) =>
+        Assert.Equal(expected, await ListAsync(query));
+
+    private async Task<string[]> ListAsync(string query) =>
+        [.. (await ReadAsync($"payments?{query}")).GetProperty("payments").EnumerateArray().Select(
+            one => $"{one.GetProperty("correlationId")} {one.GetProperty("payer")}")];
+
+    private async Task<JsonElement> ReadAsync(string path)
+    {
+        using var answer = await Gateway.AskAsync(path, ("X-Rinha-Token", Reader));
+        return JsonDocument.Parse(await answer.Content.ReadAsStringAsync()).RootElement;
     }
 
     private Task<int> NumberAsync(string name) =>

@@ -227,6 +227,17 @@ function showInstances(view) {
   }));
 }
 
+function showPayers(view) {
+  one("payers").hidden = view.payers.length === 0;
+  one("payer-rows").replaceChildren(...view.payers.map(payer => {
+    const row = make("tr");
+    const head = make("th", payer.name);
+    head.scope = "row";
+    row.append(head, make("td", count(payer.accepted), "number"), make("td", count(payer.refused), "number"));
+    return row;
+  }));
+}
+
 function pill(text, state) {
   const element = make("span", text, "pill");
   element.dataset.state = state;
@@ -286,6 +297,7 @@ function show(view) {
   put(one("accept-p50"), duration(view.accepts.p50));
   put(one("accept-p99"), duration(view.accepts.p99));
   view.processors.forEach(showProcessor);
+  showPayers(view);
   showInstances(view);
   showNotices(view);
   showParked(parked);
