@@ -107,7 +107,8 @@ internal sealed partial class IntakeWriter(
     private static StoreArgs ToArgs(List<PendingAcceptance> batch, AcceptanceBatch times, Epoch epoch, bool isPart)
     {
         var args = new StoreArgs(
-            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], new int[batch.Count], epoch.Number);
+            new Guid[batch.Count], new long[batch.Count], new DateTime[batch.Count], new int[batch.Count],
+            epoch.Number);
         for (var i = 0; i < batch.Count; i++)
         {
             var payment = batch[i].Payment;

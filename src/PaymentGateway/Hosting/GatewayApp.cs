@@ -45,9 +45,10 @@ internal static partial class GatewayApp
         var (operators, urls) = (options.Operators, options.Instance.Urls);
         app.UseErrorAnswers();
         app.MapPayGroup().MapPayments();
-        app.MapAudit(app.MapPurgeGroup());
+        app.MapReaderGroup(static admin => admin.Summary).MapAudit(app.MapPurgeGroup());
         app.MapOperator();
-        app.MapDocs();
+        app.MapReaderGroup(static admin => admin.Docs).MapDocs(
+            app.MapReaderGroup(static admin => admin.OpenApi));
         app.MapHealth();
         app.Lifetime.ApplicationStarted.Register(() => OpenSockets(app, urls));
         if (urls.Operators.Count == 0)

@@ -32,7 +32,7 @@ internal static class OperatorSetup
         var admin = routes.MapAdminGroup();
         routes.MapAdmin();
         admin.MapReconciliations();
-        admin.MapMetrics();
+        routes.MapAdminGroup(Role.Metrics).MapMetrics();
         admin.MapEvents();
         admin.MapWebhooks();
         routes.MapDashboard();

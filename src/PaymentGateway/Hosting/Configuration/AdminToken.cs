@@ -5,6 +5,7 @@ namespace PaymentGateway.Hosting.Configuration;
 /// <summary>A token of an operator or a payer. No record, because ToString would show the secret.</summary>
 /// <param name="name">Names its holder; several tokens may have one, so that one replaces another.</param>
 /// <param name="role">The highest role that it has.</param>
+/// <param name="secret">Or the subject of a client certificate, which is none.</param>
 internal sealed class AdminToken(string name, Role role, string secret)
 {
     /// <summary>How many there may be, because each is compared with that of each payment.</summary>
@@ -32,13 +33,16 @@ internal sealed class AdminToken(string name, Role role, string secret)
     /// <summary>The holder of a token that pays; null for all others.</summary>
     public KnownPayer? Payer { get; private init; }
 
+    /// <summary>Whether nginx has checked a client's certificate, whose subject stands in place of a secret.</summary>
+    public bool IsSubject { get; private init; }
+
     public byte[] Hash { get; } = SHA256.HashData(Encoding.UTF8.GetBytes(secret));
 
     /// <summary>Whether it has a role. To pay is no step of the ladder: no other role includes it.</summary>
     public bool Has(Role needed) => needed == Role.Pay ? role == Role.Pay : role >= needed;
 
     private bool IsSame(AdminToken other) =>
-        (name, role, secret, Until) == (other.Name, other.Role, other.Secret, other.Until);
+        (name, role, secret, IsSubject, Until) == (other.Name, other.Role, other.Secret, other.IsSubject, other.Until);
 
     /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
     /// <param name="before">Those in force, which are kept where nothing of them has changed.</param>
@@ -53,8 +57,12 @@ internal sealed class AdminToken(string name, Role role, string secret)
             var key = $"{NamedKey}:{label}";
             var role = settings.Choice($"{key}:Role", Role.Read);
             var name = settings.OptionalText($"{key}:Name") ?? label;
-            Add($"{key}:Token", new AdminToken(name, role, settings.Required($"{key}:Token"))
+            var subject = settings.OptionalText($"{key}:Subject");
+            if (subject is not null && (role != Role.Pay || settings.OptionalText($"{key}:Token") is not null))
+                throw SettingsReader.Wrong($"{key}:Subject", "needs the role Pay, and no Token beside it");
+            Add($"{key}:Token", new AdminToken(name, role, subject ?? settings.Required($"{key}:Token"))
             {
+                IsSubject = subject is not null,
                 Until = settings.OptionalTime($"{key}:Until"),
                 Payer = role == Role.Pay ? PayerOf(key, name) : null,
             });
@@ -65,10 +73,10 @@ internal sealed class AdminToken(string name, Role role, string secret)
 
         void Add(string key, AdminToken token)
         {
-            if (token.Secret.Length < LengthMin && urls.Open is { } open)
+            if (!token.IsSubject && token.Secret.Length < LengthMin && urls.Open is { } open)
                 throw SettingsReader.Wrong(
                     key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
-            if (tokens.Exists(other => other.Secret == token.Secret))
+            if (tokens.Exists(other => (other.Secret, other.IsSubject) == (token.Secret, token.IsSubject)))
                 throw SettingsReader.Wrong(key, "has the value of another token");
             tokens.Add(Array.Find(before, token.IsSame) ?? token);
         }
@@ -79,14 +87,14 @@ internal sealed class AdminToken(string name, Role role, string secret)
                     other => name.Equals(other.Payer?.Name, StringComparison.OrdinalIgnoreCase))?.Payer
                     ?? new KnownPayer(name.ToLowerInvariant())
                 : throw SettingsReader.Wrong(
-                    key, $"is no name of a payer: 1 to {PayerLengthMax} letters, digits, dots, hyphens and underscores");
+                    key, $"'{name}' is no name of a payer: 1 to {PayerLengthMax} letters, digits, or . - _");
     }
 }
 
 /// <summary>Somebody who pays; the number stands with each of the payments. Any thread.</summary>
 internal sealed class KnownPayer(string name)
 {
-    /// <summary>The header of a refusal that names its payer for the log of nginx, which keeps it from clients.</summary>
+    /// <summary>The header of a refusal that names its payer for nginx's log; clients do not get it.</summary>
     public const string Header = "X-Payer";
 
     private long _accepted;
@@ -108,12 +116,13 @@ internal sealed class KnownPayer(string name)
 }
 
 /// <summary>
-/// Pay allows payments and the look-up of own ones, and nothing of the others; Read allows calls that change nothing,
-/// Operate all calls but the purge, Purge all.
+/// Pay allows payments and the look-up of own ones, and nothing of the others. Each other role includes those before:
+/// Metrics allows GET /metrics, Read all calls that change nothing, Operate all calls but the purge, Purge all.
 /// </summary>
 internal enum Role
 {
     Pay,
+    Metrics,
     Read,
     Operate,
     Purge,

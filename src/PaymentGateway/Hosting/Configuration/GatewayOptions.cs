@@ -45,7 +45,8 @@ internal enum LogFormat
 }
 
 /// <summary>Permissions of callers; without any token an operator's calls are open.</summary>
-internal sealed record OperatorOptions(IReadOnlyList<AdminToken> Tokens, Purger Purger, LookUp LookUp)
+internal sealed record OperatorOptions(
+    IReadOnlyList<AdminToken> Tokens, Purger Purger, LookUp LookUp, Readers? Summary, Readers? Docs, Readers? OpenApi)
 {
     public static OperatorOptions Read(SettingsReader settings, ListenUrls urls)
     {
@@ -55,7 +56,10 @@ internal sealed record OperatorOptions(IReadOnlyList<AdminToken> Tokens, Purger 
             urls.RequireLoopback();
         return new OperatorOptions(
             tokens, settings.Choice("Gateway:Admin:Purge", Purger.Operator),
-            settings.Choice("Gateway:Admin:LookUp", LookUp.Token));
+            settings.Choice("Gateway:Admin:LookUp", LookUp.Token),
+            settings.OptionalChoice<Readers>("Gateway:Admin:Summary"),
+            settings.OptionalChoice<Readers>("Gateway:Admin:Docs"),
+            settings.OptionalChoice<Readers>("Gateway:Admin:OpenApi"));
     }
 }
 
@@ -69,7 +73,21 @@ internal enum Purger
     Everyone,
 }
 
-/// <summary>Callers that may look a payment up by its id: holders of a token, where one is set, or everyone.</summary>
+/// <summary>
+/// Whom something that everybody may read is shown to. Where it is not set, that is everyone as long as no token pays,
+/// and operators then.
+/// </summary>
+internal enum Readers
+{
+    Everyone,
+    Payers,
+    Operators,
+    Nobody,
+}
+
+/// <summary>
+/// Callers that may look a payment up by its id: holders of a token, where one is set, or everyone while no token pays.
+/// </summary>
 internal enum LookUp
 {
     Token,

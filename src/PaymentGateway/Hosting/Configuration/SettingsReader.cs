@@ -67,11 +67,14 @@ internal sealed class SettingsReader(IConfiguration configuration)
         key, "neither true nor false", static text => bool.TryParse(text, out var value) ? value : null) ?? fallback;
 
     // Enum.TryParse would take numbers too, and 7 is no policy.
-    public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum => Value<TEnum>(
+    public TEnum? OptionalChoice<TEnum>(string key) where TEnum : struct, Enum => Value<TEnum>(
         key, $"none of {string.Join(", ", Enum.GetNames<TEnum>())}",
         static text => char.IsLetter(text[0])
             && Enum.TryParse<TEnum>(text, ignoreCase: true, out var value) && Enum.IsDefined(value)
-                ? value : null) ?? fallback;
+                ? value : null);
+
+    public TEnum Choice<TEnum>(string key, TEnum fallback) where TEnum : struct, Enum =>
+        OptionalChoice<TEnum>(key) ?? fallback;
 
     /// <summary>A time in ISO 8601, UTC where it has no zone.</summary>
     public DateTime? OptionalTime(string key) => Value<DateTime>(

@@ -13,6 +13,9 @@ internal static class StaticPages
     private const string Folder = "pages/";
     private const string Gzip = "gzip";
 
+    // Of compressed bytes: an instance that unpacked the script of /docs for a client would pay a megabyte for it.
+    private const int UnpackedMax = 100_000;
+
     // Only scripts and styles of the page's own host, none inline, and no frame around the page.
     private const string Policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -59,6 +62,11 @@ internal static class StaticPages
             headers["Referrer-Policy"] = "same-origin";
             if (TakesGzip(context.Request))
                 headers.ContentEncoding = Gzip;
+            else if (content.Length > UnpackedMax)
+            {
+                context.Response.StatusCode = StatusCodes.Status406NotAcceptable;
+                return content.DisposeAsync().AsTask();
+            }
             else
                 content = new GZipStream(content, CompressionMode.Decompress);
             return TypedResults.Stream(content, contentType, entityTag: tag).ExecuteAsync(context);
@@ -89,13 +97,14 @@ internal static class StaticPages
     };
 }
 
-/// <summary>GET /openapi.json and the page that shows it, on every listener: they hold no data.</summary>
+/// <summary>GET /openapi.json and the page that shows it: they hold no data.</summary>
 internal static class DocumentPages
 {
     public const string DocumentPath = "/openapi.json";
     public const string PagePath = "/docs";
 
-    public static void MapDocs(this IEndpointRouteBuilder routes)
+    /// <param name="document">The group of callers who may read the document itself.</param>
+    public static void MapDocs(this IEndpointRouteBuilder routes, IEndpointRouteBuilder document)
     {
         // A relative path, because a proxy may have the gateway below one of its own.
         routes.MapGetAndHead("/", static context =>
@@ -103,7 +112,7 @@ internal static class DocumentPages
             context.Response.Redirect(PagePath[1..]);
             return Task.CompletedTask;
         });
-        routes.MapPage(DocumentPath, "openapi.json");
+        document.MapPage(DocumentPath, "openapi.json");
         routes.MapPage(PagePath, "docs.html");
         foreach (var file in (string[])["docs.js", "docs.css", "swagger-ui.js", "swagger-ui.css", "swagger-ui.txt"])
             routes.MapPage($"{PagePath}/{file}", file);

@@ -58,6 +58,28 @@ internal static class AdminGroup
             null, orPayer: true);
     }
 
+    /// <summary>
+    /// For those whom a setting shows something to, on every listener; for operators without a token on theirs.
+    /// </summary>
+    public static RouteGroupBuilder MapReaderGroup(
+        this IEndpointRouteBuilder routes, Func<OperatorOptions, Readers?> setting)
+    {
+        var tokens = routes.ServiceProvider.GetRequiredService<AdminTokens>();
+        var listener = routes.ServiceProvider.GetRequiredService<AdminListener>();
+        var calls = routes.ServiceProvider.GetRequiredService<OperatorCalls>();
+        var given = setting(OptionsOf(routes));
+        return routes.MapGroup("").Wrap(next => context =>
+        {
+            var readers = given ?? (tokens.PayersAreNeeded ? Readers.Operators : Readers.Everyone);
+            if (readers == Readers.Everyone)
+                return next(context);
+            return readers == Readers.Nobody || (!tokens.AreNeeded && !listener.HasAccepted(context))
+                ? ProblemAnswer.WriteNotFoundAsync(context)
+                : calls.PassAsync(
+                    context, tokens.Authenticate(context), Role.Read, next, orPayer: readers == Readers.Payers);
+        });
+    }
+
     /// <summary>For payers, on every listener; for everybody while no token pays.</summary>
     public static RouteGroupBuilder MapPayGroup(this IEndpointRouteBuilder routes)
     {

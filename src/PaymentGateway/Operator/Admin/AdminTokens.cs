@@ -11,6 +11,9 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
 {
     private const string Header = "X-Rinha-Token";
 
+    // nginx replaces what a client sends by the subject of the certificate that it has checked, or by nothing.
+    private const string SubjectHeader = "X-Client-Subject";
+
     // Prometheus can send no other header.
     private const string Bearer = "Bearer ";
 
@@ -47,9 +50,13 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
             return AdminToken.Anyone;
 
         var given = GivenIn(context.Request.Headers);
+        // Only a Unix socket has no address: by TCP others than nginx could send this header.
+        var isSubject = given.IsEmpty && _now.HasSubjects && context.Connection.LocalIpAddress is null;
+        if (isSubject)
+            given = context.Request.Headers[SubjectHeader].ToString();
         Span<byte> bytes = given.Length <= LengthUsual ? stackalloc byte[LengthUsual] : new byte[given.Length];
         // Latin-1 gives the bytes as they came (GatewayApp), so a token in UTF-8 equals its setting.
-        return Authenticate(context, bytes[..Encoding.Latin1.GetBytes(given, bytes)]);
+        return Authenticate(context, bytes[..Encoding.Latin1.GetBytes(given, bytes)], isSubject);
     }
 
     /// <summary>Compares in constant time with all tokens.</summary>
@@ -57,7 +64,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
     /// Null when it is wrong. A right one passes however many wrong ones came from its address, because clients share
     /// addresses: behind one proxy all do.
     /// </returns>
-    public AdminToken? Authenticate(HttpContext context, ReadOnlySpan<byte> given)
+    public AdminToken? Authenticate(HttpContext context, ReadOnlySpan<byte> given, bool isSubject = false)
     {
         if (!AreNeeded)
             return AdminToken.Anyone;
@@ -67,7 +74,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
 
         Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
         SHA256.HashData(given, hash);
-        var found = _now.Find(hash);
+        var found = _now.Find(hash, isSubject);
         if (found is not null && IsValid(found))
             return found;
 
@@ -139,14 +146,16 @@ internal sealed class TokenSet(IEnumerable<AdminToken> all)
 {
     public AdminToken[] All { get; } = [.. all];
 
+    public bool HasSubjects { get; } = all.Any(static token => token.IsSubject);
+
     public bool HasPayers { get; } = all.Any(static token => token.Payer is not null);
 
     /// <summary>Compares with every token, so that the time tells nothing of the one that is found.</summary>
-    public AdminToken? Find(ReadOnlySpan<byte> hash)
+    public AdminToken? Find(ReadOnlySpan<byte> hash, bool isSubject = false)
     {
         AdminToken? found = null;
         foreach (var token in All)
-            if (CryptographicOperations.FixedTimeEquals(hash, token.Hash))
+            if (CryptographicOperations.FixedTimeEquals(hash, token.Hash) && token.IsSubject == isSubject)
                 found = token;
         return found;
     }

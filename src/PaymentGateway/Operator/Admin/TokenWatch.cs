@@ -63,7 +63,8 @@ internal sealed partial class TokenWatch(
 
     private async Task ReplaceAsync(AdminToken[] read)
     {
-        if (read.Length == 0 || (tokens.PayersAreNeeded && !Array.Exists(read, static token => token.Payer is not null)))
+        var hasPayers = Array.Exists(read, static token => token.Payer is not null);
+        if (read.Length == 0 || (tokens.PayersAreNeeded && !hasPayers))
             throw new ConfigurationException(
                 "Gateway__Admin__Tokens", "the last token is gone, which would let everybody in (a restart does)");
         if (!await RegisterAsync(read))
@@ -96,7 +97,8 @@ internal sealed partial class TokenWatch(
 
     private static partial class Log
     {
-        [LoggerMessage(12, LogLevel.Information, "Tokens changed: {Added} are new, {Gone} are gone, {Count} are in force")]
+        [LoggerMessage(12, LogLevel.Information,
+            "Tokens changed: {Added} are new, {Gone} are gone, {Count} are in force")]
         public static partial void Replaced(ILogger log, int added, int gone, int count);
 
         [LoggerMessage(13, LogLevel.Error, "Failed to read the tokens again, the earlier ones stay in force: {Reason}")]

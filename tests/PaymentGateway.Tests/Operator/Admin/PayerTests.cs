@@ -207,6 +207,7 @@ public sealed class PayerTests() : OneGateway(
     {
         using var answer = await Gateway.AskAsync($"payments/{id}", ("X-Rinha-Token", token));
         answer.Headers.Date = null;
-        return $"{answer.StatusCode} {answer.Headers} {answer.Content.Headers} {await answer.Content.ReadAsStringAsync()}";
+        var body = await answer.Content.ReadAsStringAsync();
+        return $"{answer.StatusCode} {answer.Headers} {answer.Content.Headers} {body}";
     }
 }

@@ -110,7 +110,8 @@ public sealed class TokenWatchTests : OwnRig
         _clock.Ahead = TimeSpan.FromMinutes(31);
 
         Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync(Old));
-        Assert.Contains("The expired token of shop from local for POST /payments", Messages(), StringComparison.Ordinal);
+        Assert.Contains(
+            "The expired token of shop from local for POST /payments", Messages(), StringComparison.Ordinal);
     }
 
     [PostgresFact]
