@@ -130,10 +130,10 @@ internal static class PaymentVerbs
         // An instance that is not ready answers 503, which ends the verb here.
         foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, HealthEndpoints.ReadyPath, ["ledger"]))
             status[name] = value?.DeepClone();
-        foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, AuditEndpoints.SummaryPath, null))
-            status[name] = value?.DeepClone();
         try
         {
+            foreach (var (name, value) in await gateway.AskAsync(HttpMethod.Get, AuditEndpoints.SummaryPath, null))
+                status[name] = value?.DeepClone();
             var parked = await gateway.AskAsync(
                 HttpMethod.Get, $"{PaymentEndpoints.Path}?state=parked&limit={PageMax}", ["payments", "next"]);
             status["parked"] = (parked["payments"] as JsonArray)?.Count;

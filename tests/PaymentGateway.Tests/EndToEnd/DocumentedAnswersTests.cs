@@ -11,6 +11,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
 {
     private const string Token = "a tökèn";
     private const string Reader = "a token that reads";
+    private const string Shop = "a token that pays";
 
     // 500 is a bug, made to occur at one call, and 408 takes as long as a slow client does (SlowClientTests).
     private static readonly int[] NotMade = [408, 500];
@@ -45,6 +46,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         _system = await GatewaySystem.UpAsync(
             ("TOKEN", Token), ("ADMIN_PORT", _port), ("Gateway__Admin__Purge", "Operator"),
             ("Gateway__Admin__Tokens__reader__Token", Reader),
+            ("Gateway__Admin__Tokens__shop__Token", Shop), ("Gateway__Admin__Tokens__shop__Role", "Pay"),
             ("Gateway__Webhooks__shop__Url", "https://127.0.0.1:1/"),
             ("Gateway__Webhooks__shop__Secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
             ("Gateway__Settling__CallTimeout", "1s"),
@@ -360,7 +362,7 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
                 .Replace("{name}", id, StringComparison.Ordinal);
         var request = new HttpRequestMessage(new HttpMethod(operation.Method), path + suffix) { Content = body };
         if (token)
-            request.Headers.TryAddWithoutValidation("X-Rinha-Token", Token);
+            request.Headers.TryAddWithoutValidation("X-Rinha-Token", operation.Id == "acceptPayment" ? Shop : Token);
         return request;
     }
 

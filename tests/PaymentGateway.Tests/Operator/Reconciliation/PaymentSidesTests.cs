@@ -43,6 +43,16 @@ public sealed class PaymentSidesTests
     }
 
     [Fact]
+    public void A_difference_names_the_payer()
+    {
+        var row = new PaymentRow(Guid.NewGuid(), At, 1990, 7, null, null, null, null, null, null, "shop");
+
+        var difference = new Difference(DifferenceKind.Unrecorded, new PaymentSides(row, []));
+
+        Assert.Equal("shop", difference.Ledger!.Payer);
+    }
+
+    [Fact]
     public void Metrics_have_every_kind() =>
         Assert.Equal(DifferenceTags.Kinds, Enum.GetValues<DifferenceKind>().Select(Words.Of));
 
