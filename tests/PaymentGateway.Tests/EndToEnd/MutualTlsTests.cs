@@ -114,7 +114,8 @@ public sealed class MutualTlsTests : OwnRig
         {
             ClientCertificates = certificate is null ? [] : [certificate],
             LocalCertificateSelectionCallback = (_, _, _, _, _) => certificate!,
-            RemoteCertificateValidationCallback = (_, _, _, _) => true,
+            RemoteCertificateValidationCallback = (_, shown, _, _) => shown?.GetCertHashString()
+                == _server.GetCertHashString(),
         },
     })
     {

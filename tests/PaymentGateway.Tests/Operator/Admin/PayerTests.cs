@@ -1,6 +1,3 @@
-using System.Text.Json;
-using PaymentGateway.Hosting.Telemetry;
-
 namespace PaymentGateway.Tests.Operator.Admin;
 
 public sealed class PayerTests() : OneGateway(
@@ -60,7 +57,8 @@ public sealed class PayerTests() : OneGateway(
             Assert.Equal(HttpStatusCode.Forbidden, refused.StatusCode);
         }
 
-        using var signIn = await Gateway.PostAsync(
+        using var browser = UnixHttp.To(Gateway.Socket, followsRedirects: false);
+        using var signIn = await browser.PostAsync(
             "ops/sign-in", new FormUrlEncodedContent([new("token", Shop)]));
         Assert.False(signIn.Headers.Contains("Set-Cookie"));
         Assert.Equal(HttpStatusCode.OK, await Gateway.ReadyAsync());

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using PaymentGateway.Operator.Admin;
 
 namespace PaymentGateway.Tests.Operator.Admin;
