@@ -69,7 +69,7 @@ public sealed class SchemaSetupTests() : OwnDatabase(new EmptyDurableDatabase())
     [InlineData("schema_version")]
     [InlineData("schema_version, settlements, leases, ledger")]
     [InlineData("payments, settlements, settlement_totals, doubts, leases, processor_health, ledger, ledger_intact, "
-        + "instance_readings, operator_actions, processors, payment_events, webhooks, open_epochs")]
+        + "instance_readings, operator_actions, processors, payment_events, webhooks, open_epochs, payers")]
     public async Task Tables_without_their_versions_and_versions_without_tables_are_a_wrong_setting(string lost)
     {
         await Setup().EnsureAsync();
