@@ -58,7 +58,7 @@ public sealed class LeaseKeeperRenewalTests : OwnDatabase
         await Database.ExecuteAsync(
             "DROP TABLE settlement_totals, settlements, payments, ledger, ledger_intact, leases, processor_health, "
             + "schema_version, doubts, instance_readings, operator_actions, processors, payment_events, webhooks, "
-            + "open_epochs");
+            + "open_epochs, payers");
 
         await Eventually.HoldsAsync(
             RenewalAndAsync(() => Database.ScalarAsync<bool>("SELECT to_regclass('leases') IS NOT NULL")),
