@@ -74,8 +74,9 @@ internal sealed class Intake(
     }
 
     /// <returns>Within StoreTimeout; Accepted only when the row is committed.</returns>
-    /// <param name="payer">The payer's number; 0 where no token is needed.</param>
-    public Task<AcceptResult> AcceptAsync(Guid id, long amountCents, PaymentTrace? trace = null, int payer = 0)
+    /// <param name="payer">Null where no token is needed.</param>
+    public Task<AcceptResult> AcceptAsync(
+        Guid id, long amountCents, PaymentTrace? trace = null, KnownPayer? payer = null)
     {
         var payment = new Payment(id, amountCents) { Trace = trace };
         payment.Take(clock.GetTimestamp());
@@ -213,9 +214,10 @@ internal enum AcceptResult
 /// A request that waits for its row. The INSERT or the time limit completes it, whichever comes first; the request
 /// continues on that thread, which saves a switch.
 /// </summary>
-internal sealed class PendingAcceptance(Payment payment, int payer = 0) : TaskCompletionSource<AcceptResult>
+internal sealed class PendingAcceptance(Payment payment, KnownPayer? payer = null) : TaskCompletionSource<AcceptResult>
 {
     public Payment Payment => payment;
 
-    public int Payer => payer;
+    /// <summary>Its payer's number in the current epoch; 0 where no token is needed.</summary>
+    public int Payer => payer?.Number ?? 0;
 }

@@ -65,7 +65,7 @@ internal static class PaymentEndpoints
         var trace = PaymentTrace.OfRequest();
         AcceptResult result;
         using (trace?.Start("store"))
-            result = await intake.AcceptAsync(id, cents, trace, payer?.Number ?? 0);
+            result = await intake.AcceptAsync(id, cents, trace, payer);
         if (result == AcceptResult.Overloaded)
             metrics.Refused.Add(1, Reasons.Overloaded);
         else

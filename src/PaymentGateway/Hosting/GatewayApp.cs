@@ -107,7 +107,8 @@ internal static partial class GatewayApp
         {
             configuration.AddKeyPerFile(Path.GetFullPath(directory), optional: false, reloadOnChange: false);
         }
-        catch (Exception unread) when (unread is IOException or UnauthorizedAccessException)
+        // ArgumentException: the names of two files differ in their case only.
+        catch (Exception unread) when (unread is IOException or UnauthorizedAccessException or ArgumentException)
         {
             throw new ConfigurationException("Gateway__Secrets__Directory", $"cannot be read: {unread.Message}");
         }

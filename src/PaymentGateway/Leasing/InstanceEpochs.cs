@@ -4,7 +4,7 @@ namespace PaymentGateway.Leasing;
 
 /// <summary>Opens, renews and releases this instance's epochs in the database.</summary>
 internal sealed class InstanceEpochs(
-    LeaseStore leases, DoubtStore doubts, InstanceLock instance, Lease lease, GatewayOptions options)
+    LeaseStore leases, DoubtStore doubts, PayerStore payers, InstanceLock instance, Lease lease, GatewayOptions options)
 {
     /// <summary>The processors that a new epoch may use at once: the cheapest one.</summary>
     public ProcessorSet First => ProcessorSet.Of(options.Processors.Enabled[0].Processor);
@@ -22,6 +22,7 @@ internal sealed class InstanceEpochs(
         // Checked before registering, otherwise a wrong name would get a number.
         await RefuseOthersAsync(Owners.Nobody, urls, processors);
         await RegisterAsync();
+        await payers.RegisterAsync();
         var epoch = await leases.OpenAsync(
             new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, First.Bits));
         // Again after the commit, so that of two instances that start at once at least one finds the other.

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>The permanent numbers of payers' names, on the connections whose commits no crash undoes.</summary>
+/// <summary>The permanent numbers of payers' names, on the connections whose commits no crash undoes. Any thread.</summary>
 internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedConnections leases)
 {
     private const string RegisterSql = """
@@ -16,10 +16,25 @@ internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedCo
         SELECT id, name FROM named UNION ALL SELECT id, name FROM payers WHERE name = ANY(@Names)
         """;
 
-    /// <summary>Gives each name a number.</summary>
-    /// <returns>Those with one; a name is missing where another instance registered at the same moment.</returns>
-    public Task<List<PayerRow>> RegisterAsync(string[] names) =>
-        leases.ListAsync(db => db.QueryAsync<PayerRow>(RegisterSql, new { Names = names }));
+    // All that were ever given: each epoch begins with them, because another server may have begun with other names.
+    private volatile KnownPayer[] _registered = [];
+
+    /// <summary>Gives each payer its number, and those of before theirs again.</summary>
+    /// <exception cref="DbException">PostgreSQL is unavailable.</exception>
+    /// <exception cref="TimeoutException">No answer, or another instance registered a name at this moment.</exception>
+    public async Task RegisterAsync(params KnownPayer[] payers)
+    {
+        KnownPayer[] all = [.. _registered.Union(payers)];
+        if (all.Length == 0)
+            return;
+
+        var names = Array.ConvertAll(all, static payer => payer.Name);
+        var rows = await leases.ListAsync(db => db.QueryAsync<PayerRow>(RegisterSql, new { Names = names }));
+        foreach (var payer in all)
+            payer.Number = rows.Find(row => row.Name == payer.Name)?.Id
+                ?? throw new TimeoutException($"payer {payer.Name} has no number yet");
+        _registered = all;
+    }
 }
 
 internal sealed record PayerRow(int Id, string Name);

@@ -55,6 +55,9 @@ internal sealed class AdminToken(string name, Role role, string secret)
         foreach (var label in settings.Names(NamedKey))
         {
             var key = $"{NamedKey}:{label}";
+            // A blank file is one that somebody is writing, and would give a payer the default role.
+            foreach (var part in (string[])["Role", "Name", "Subject", "Until"])
+                settings.Secret($"{key}:{part}");
             var role = settings.Choice($"{key}:Role", Role.Read);
             var name = settings.OptionalText($"{key}:Name") ?? label;
             var subject = settings.OptionalText($"{key}:Subject");

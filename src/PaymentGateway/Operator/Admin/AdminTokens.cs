@@ -15,7 +15,7 @@ internal sealed partial class AdminTokens(GatewayOptions options, OperatorLog op
     private const string SubjectHeader = "X-Client-Subject";
 
     // Prometheus can send no other header.
-    private const string Bearer = "Bearer ";
+    public const string Bearer = "Bearer ";
 
     // Enough for usual tokens, so that a payment allocates nothing for its own.
     private const int LengthUsual = 512;

@@ -33,7 +33,8 @@ internal sealed partial class OperatorCalls(
         var needed = role ?? (changesNothing ? Role.Read : Role.Operate);
         if (!by.Has(needed) && !(orPayer && by.Has(Role.Pay)))
             call = _ => RefuseRoleAsync(context, by, needed);
-        return changesNothing ? call(context) : RecordAsync(context, by, call);
+        // What payers try is no operator's action, and nginx logs it.
+        return changesNothing || by.Has(Role.Pay) ? call(context) : RecordAsync(context, by, call);
     }
 
     public static Task RefuseRoleAsync(HttpContext context, AdminToken by, Role needed) => ProblemAnswer.WriteAsync(
@@ -67,13 +68,19 @@ internal sealed partial class OperatorCalls(
     private string TargetOf(HttpRequest request)
     {
         // A token there is a mistake of the caller, and must not be read by others.
-        var query = request.Query.SelectMany(static one => one.Value).Any(value => tokens.Knows(value ?? ""))
+        var query = request.Query.SelectMany(static one => one.Value.Append(one.Key)).Any(IsToken)
             ? "?..."
             : request.QueryString.Value;
         var target = Uri.EscapeDataString((request.RouteValues["id"] ?? request.RouteValues["name"]) as string ?? "")
             + query;
         return target.Length <= TargetLengthMax ? target : target[..TargetLengthMax];
     }
+
+    // A plus is read as a space, and some send the word of the header too.
+    private bool IsToken(string? text) =>
+        text is not null && (tokens.Knows(text) || tokens.Knows(text.Replace(' ', '+'))
+            || (text.StartsWith(AdminTokens.Bearer, StringComparison.OrdinalIgnoreCase)
+                && tokens.Knows(text[AdminTokens.Bearer.Length..])));
 
     // While PostgreSQL is unavailable, only the log line records the call.
     private async Task StoreAsync(OperatorAction action)

@@ -27,6 +27,8 @@ internal sealed partial class TokenWatch(
     /// <summary>Registers payers before the listener opens, if PostgreSQL is available.</summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
     {
+        if (tokens.AreNeeded && !tokens.PayersAreNeeded)
+            Log.EverybodyPays(_log);
         await RegisterAsync(tokens.All);
         await base.StartAsync(cancellationToken);
     }
@@ -53,7 +55,7 @@ internal sealed partial class TokenWatch(
                 await ReplaceAsync(_read);
             _fault = null;
         }
-        catch (Exception wrong) when (wrong is ConfigurationException or IOException or UnauthorizedAccessException)
+        catch (Exception wrong) when (wrong is not OperationCanceledException)
         {
             if (_fault != wrong.Message)
                 Log.Kept(_log, wrong.Message);
@@ -67,6 +69,11 @@ internal sealed partial class TokenWatch(
         if (read.Length == 0 || (tokens.PayersAreNeeded && !hasPayers))
             throw new ConfigurationException(
                 "Gateway__Admin__Tokens", "the last token is gone, which would let everybody in (a restart does)");
+        // Otherwise a payer whose file of the role is gone would read what all have paid.
+        if (Array.Find(read, token => tokens.All.Any(other => other.Secret == token.Secret && other.Role != token.Role))
+            is { } changed)
+            throw new ConfigurationException(
+                "Gateway__Admin__Tokens", $"a token of {changed.Name} has another role (a restart takes it)");
         if (!await RegisterAsync(read))
             return;
 
@@ -78,15 +85,13 @@ internal sealed partial class TokenWatch(
     /// <returns>Whether all payers have their numbers; PostgreSQL may be unavailable.</returns>
     private async Task<bool> RegisterAsync(AdminToken[] all)
     {
-        var missing = all.Select(token => token.Payer).OfType<KnownPayer>().Where(payer => payer.Number == 0).ToList();
-        if (missing.Count == 0)
-            return true;
-
+        KnownPayer[] missing =
+            [.. all.Select(token => token.Payer).OfType<KnownPayer>().Where(payer => payer.Number == 0)];
         try
         {
-            foreach (var row in await payers.RegisterAsync([.. missing.Select(payer => payer.Name).Distinct()]))
-                missing.FindAll(payer => payer.Name == row.Name).ForEach(payer => payer.Number = row.Id);
-            return missing.TrueForAll(payer => payer.Number > 0);
+            if (missing.Length > 0)
+                await payers.RegisterAsync(missing);
+            return true;
         }
         catch (Exception failed) when (failed is DbException or TimeoutException)
         {
@@ -100,6 +105,9 @@ internal sealed partial class TokenWatch(
         [LoggerMessage(12, LogLevel.Information,
             "Tokens changed: {Added} are new, {Gone} are gone, {Count} are in force")]
         public static partial void Replaced(ILogger log, int added, int gone, int count);
+
+        [LoggerMessage(15, LogLevel.Warning, "Everybody who reaches a listener may pay: no token has the role Pay")]
+        public static partial void EverybodyPays(ILogger log);
 
         [LoggerMessage(13, LogLevel.Error, "Failed to read the tokens again, the earlier ones stay in force: {Reason}")]
         public static partial void Kept(ILogger log, string reason);

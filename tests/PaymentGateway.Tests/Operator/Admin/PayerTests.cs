@@ -62,6 +62,28 @@ public sealed class PayerTests() : OneGateway(
             "ops/sign-in", new FormUrlEncodedContent([new("token", Shop)]));
         Assert.False(signIn.Headers.Contains("Set-Cookie"));
         Assert.Equal(HttpStatusCode.OK, await Gateway.ReadyAsync());
+        // A payer could fill the table.
+        Assert.Equal(0, await Rig.Database.ScalarAsync<long>("SELECT count(*) FROM operator_actions"));
+    }
+
+    [PostgresFact]
+    public async Task Each_epoch_gives_the_payers_their_numbers_again()
+    {
+        await TakenAsync(_id, Kiosk);
+        // As a server that lost its tables, and where others came first.
+        await Rig.Database.ExecuteAsync("UPDATE payers SET id = id + 100");
+        var number = await NumberAsync("kiosk");
+        using var purged = await Gateway.SendAsync(HttpMethod.Post, "purge-payments", ("X-Rinha-Token", Boss));
+
+        await Eventually.HoldsAsync(
+            async () =>
+            {
+                var id = Guid.NewGuid();
+                await TakenAsync(id, Kiosk);
+                return number == await Rig.Database.ScalarAsync<int>(
+                    $"SELECT payer FROM payments WHERE correlation_id = '{id}'");
+            },
+            "a payment has the new number");
     }
 
     [PostgresFact]

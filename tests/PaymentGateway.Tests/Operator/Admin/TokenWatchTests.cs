@@ -100,6 +100,39 @@ public sealed class TokenWatchTests : OwnRig
     }
 
     [PostgresFact]
+    public async Task Two_files_whose_names_differ_in_case_alone_change_nothing()
+    {
+        Write("shop__role", "Pay");
+        await LoggedAsync(13);
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+
+        File.Delete(Path.Combine(_secrets.FullName, Key + "shop__role"));
+        Write("shop__Token", New);
+        await LoggedAsync(12);
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(New));
+    }
+
+    [PostgresTheory]
+    [InlineData(null)]
+    [InlineData("")]
+    [InlineData("Read")]
+    public async Task A_payer_never_becomes_a_reader(string? role)
+    {
+        Write("kiosk__Role", "Pay");
+        Write("kiosk__Token", New);
+        await LoggedAsync(12);
+
+        File.Delete(Path.Combine(_secrets.FullName, Key + "shop__Role"));
+        if (role is not null)
+            Write("shop__Role", role);
+        await LoggedAsync(13);
+
+        using var listed = await _gateway.AskAsync("payments", ("X-Rinha-Token", Old));
+        Assert.Equal(HttpStatusCode.Forbidden, listed.StatusCode);
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+    }
+
+    [PostgresFact]
     public async Task A_token_ends_at_its_time_and_the_log_names_its_payer()
     {
         Write("shop__Until", $"{_clock.GetUtcNow().AddMinutes(30):yyyy-MM-dd'T'HH:mm:ss'Z'}");
@@ -133,11 +166,16 @@ public sealed class TokenWatchTests : OwnRig
         Assert.Contains("Gateway__Admin__Tokens: has more than 256 tokens", Messages(), StringComparison.Ordinal);
     }
 
-    [PostgresFact]
-    public async Task A_token_in_the_query_of_an_operators_call_is_not_recorded()
+    [PostgresTheory]
+    [InlineData("reason={0}")]
+    [InlineData("reason=Bearer {0}")]
+    [InlineData("{0}")]
+    [InlineData("{0}=1")]
+    public async Task A_token_in_the_query_of_an_operators_call_is_not_recorded(string query)
     {
         using var replayed = await _gateway.SendAsync(
-            HttpMethod.Post, $"admin/parked/replay?reason={Uri.EscapeDataString(Old)}", ("X-Rinha-Token", Reader));
+            HttpMethod.Post, "admin/parked/replay?" + string.Format(CultureInfo.InvariantCulture, query, Old),
+            ("X-Rinha-Token", Reader));
         using var listed = await _gateway.AskAsync("admin/actions", ("X-Rinha-Token", Reader));
 
         Assert.Equal(HttpStatusCode.Forbidden, replayed.StatusCode);
