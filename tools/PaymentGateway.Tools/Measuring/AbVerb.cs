@@ -142,6 +142,9 @@ internal sealed class AbSystem : IAsyncDisposable
             return await SaturateAsync(round, seconds, cancellation);
 
         using var http = new HttpClient(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = Url };
+        // A variant with payers (Gateway__Admin__Tokens__<name>__Token): the last one pays.
+        if (_variables.LastOrDefault(one => one.Key.EndsWith("__Token", StringComparison.Ordinal)).Value is { } token)
+            http.DefaultRequestHeaders.Add("X-Rinha-Token", token);
         var ledger = new LoadLedger();
         var before = _meter!.Cpu();
         await LoadDriver.RunAtRateAsync(http, ledger, perSecond, TimeSpan.FromSeconds(seconds));

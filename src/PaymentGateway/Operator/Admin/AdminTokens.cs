@@ -1,3 +1,4 @@
+using System.Runtime.Intrinsics;
 using System.Security.Cryptography;
 using PaymentGateway.Hosting.Telemetry;
 
@@ -153,9 +154,11 @@ internal sealed class TokenSet(IEnumerable<AdminToken> all)
     /// <summary>Compares with every token, so that the time tells nothing of the one that is found.</summary>
     public AdminToken? Find(ReadOnlySpan<byte> hash, bool isSubject = false)
     {
+        // FixedTimeEquals goes byte by byte: with 256 tokens it took a tenth of a payment's CPU (make ab, 2026-11-28).
+        var given = Vector256.Create(hash);
         AdminToken? found = null;
         foreach (var token in All)
-            if (CryptographicOperations.FixedTimeEquals(hash, token.Hash) && token.IsSubject == isSubject)
+            if (token.Hash == given && token.IsSubject == isSubject)
                 found = token;
         return found;
     }
