@@ -1,6 +1,8 @@
 namespace PaymentGateway.Storage;
 
-/// <summary>The permanent numbers of payers' names, on the connections whose commits no crash undoes. Any thread.</summary>
+/// <summary>
+/// The permanent numbers of the names of payers, on the connections whose commits no crash undoes. Any thread.
+/// </summary>
 internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedConnections leases)
 {
     private const string RegisterSql = """
