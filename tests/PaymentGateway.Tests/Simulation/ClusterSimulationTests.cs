@@ -27,7 +27,6 @@ public sealed class ClusterSimulationTests(
 
     private readonly Marks _marks = new();
     private readonly List<string> _red = [];
-    private PoolThread _pool = null!;
 
     [PostgresFact]
     public async Task No_schedule_of_faults_charges_twice_or_loses_an_acknowledged_payment()
@@ -37,12 +36,12 @@ public sealed class ClusterSimulationTests(
             ? schedules.Split('|') : [];
         var runs = given.Length > 0 ? given.Length : Setting("RUNS") ?? RunsOfATest;
         var watch = Stopwatch.StartNew();
-        await OnAThreadAsync(() =>
+        await OnAThreadAsync(pool =>
         {
             foreach (var schedule in given)
-                PlayAndShrink(Schedule.Parse(schedule), "SCHEDULES='…'");
+                PlayAndShrink(pool, Schedule.Parse(schedule), "SCHEDULES='…'");
             for (var seed = first; given.Length == 0 && seed < first + runs && _red.Count < RedMax; seed++)
-                PlayAndShrink(Of(seed), $"SEED={seed} RUNS=1");
+                PlayAndShrink(pool, Of(seed), $"SEED={seed} RUNS=1");
         });
         output.WriteLine($"{runs} schedules from seed {first} in {watch.Elapsed.TotalSeconds:0} s\n{_marks}");
         Assert.True(_red.Count == 0, string.Join('\n', _red.Skip(1).Concat(_red.Take(1))));
@@ -58,10 +57,10 @@ public sealed class ClusterSimulationTests(
     }
 
     [PostgresFact]
-    public Task A_seed_is_one_execution() => OnAThreadAsync(() =>
+    public Task A_seed_is_one_execution() => OnAThreadAsync(pool =>
     {
         foreach (var schedule in Enumerable.Range(1, 5).Select(Of))
-            Assert.Equal(Play(schedule).Trace, Play(schedule).Trace);
+            Assert.Equal(Play(pool, schedule).Trace, Play(pool, schedule).Trace);
     });
 
     [Fact]
@@ -75,11 +74,11 @@ public sealed class ClusterSimulationTests(
             .Select(step => step.Moment).ToHashSet());
 
     // A thread of its own, which is none of the pool's.
-    private Task OnAThreadAsync(Action play) => Task.Factory.StartNew(
+    private static Task OnAThreadAsync(Action<PoolThread> play) => Task.Factory.StartNew(
         () =>
         {
-            using (_pool = new PoolThread())
-                play();
+            using var pool = new PoolThread();
+            play(pool);
         },
         CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 
@@ -89,27 +88,27 @@ public sealed class ClusterSimulationTests(
         Schedule.All.Generator.Sample(1, new Rnd((ulong)seed * 0x9e3779b97f4a7c15, 1), Size).Single();
 
     // The first red one with the fewest steps and its trace, and the others by a line each.
-    private void PlayAndShrink(Schedule schedule, string name)
+    private void PlayAndShrink(PoolThread pool, Schedule schedule, string name)
     {
-        var violation = Play(schedule).Violation;
+        var violation = Play(pool, schedule).Violation;
         _marks.EndSchedule();
         if (violation is null)
             return;
 
         var watch = Stopwatch.StartNew();
         while (_red.Count == 0 && Schedule.All.Shrinker(schedule).TakeWhile(_ => watch.Elapsed < ShrinksFor)
-            .Select(smaller => (Smaller: smaller, Play(smaller).Violation))
+            .Select(smaller => (Smaller: smaller, Play(pool, smaller).Violation))
             .FirstOrDefault(tried => tried.Violation is not null) is { Violation: not null } found)
             (schedule, violation) = found;
         _red.Add($"make simulate {name}: {violation.Message}"
             + (_red.Count == 0 ? $"\n{schedule}\n{violation.Trace}" : ""));
     }
 
-    private (ViolationException? Violation, string Trace) Play(Schedule schedule)
+    private (ViolationException? Violation, string Trace) Play(PoolThread pool, Schedule schedule)
     {
         var knobs = new Knobs(schedule.Seed);
         using var cluster = new SimulatedCluster(
-            knobs.IsDurable ? durable : unlogged, knobs, schedule.Seed, schedule.Instances, _marks, _pool);
+            knobs.IsDurable ? durable : unlogged, knobs, schedule.Seed, schedule.Instances, _marks, pool);
         ViolationException? violation = null;
         try
         {

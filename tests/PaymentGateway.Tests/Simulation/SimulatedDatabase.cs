@@ -164,11 +164,9 @@ public class SimulatedDatabase : TestDatabase
         await Schema(IsDurable).EnsureAsync();
         await ExecuteAsync(await ScalarAsync<string>(MadeSql));
         // Triggers of tables that nobody may change do not fire.
-        _checks = new NpgsqlConnection(
-            $"{ConnectionString};Pooling=false;Options=-c session_replication_role=replica");
         // Nothing of it is a task, and what is executed is one statement: otherwise its socket would need the pool,
         // which stands while the schedule's thread asks.
-        _checks.Open();
+        _checks = Statements.Open($"{ConnectionString};Options=-c session_replication_role=replica");
         _reset = $"DO $$ BEGIN {await ScalarAsync<string>(ResetSql)} {await ScalarAsync<string>(RestartSql)} END $$";
         _loseUnlogged = IsDurable ? "" : await ScalarAsync<string>(UnloggedSql);
     }
