@@ -142,8 +142,8 @@ internal sealed class AbSystem : IAsyncDisposable
             return await SaturateAsync(round, seconds, cancellation);
 
         using var http = new HttpClient(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = Url };
-        // A variant with payers (Gateway__Admin__Tokens__<name>__Token): the last one pays. Kestrel keeps this header from
-        // one request of a connection to the next, and allocates for any other.
+        // A variant with payers (Gateway__Admin__Tokens__<name>__Token): the last one pays. Kestrel keeps the value of
+        // this header for the next request of its connection, and allocates for a header that it does not know.
         if (_variables.LastOrDefault(one => one.Key.EndsWith("__Token", StringComparison.Ordinal)).Value is { } token)
             http.DefaultRequestHeaders.Add("Authorization", $"Bearer {token}");
         var ledger = new LoadLedger();
