@@ -26,6 +26,10 @@ public sealed class ChaosWires(GatewaySystem system, ChaosDatabase database)
         try
         {
             await passAsync(step.Hold);
+            // And on until it hit something, because its instance may be dead or paused by another step.
+            var until = DateTime.UtcNow + LongestSearch;
+            while (Hits(relay) == before && DateTime.UtcNow < until)
+                await Task.Delay(PollInterval);
         }
         finally
         {
