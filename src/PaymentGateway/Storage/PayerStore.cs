@@ -18,24 +18,42 @@ internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedCo
         SELECT id, name FROM named UNION ALL SELECT id, name FROM payers WHERE name = ANY(@Names)
         """;
 
-    // All that were ever given: each epoch begins with them, because another server may have begun with other names.
-    private volatile KnownPayer[] _registered = [];
+    private const int Tries = 3;
+
+    // All that were ever asked for: each epoch registers them again, because another server may have other numbers.
+    private readonly List<KnownPayer> _wanted = [];
 
     /// <summary>Gives each payer its number, and those of before theirs again.</summary>
     /// <exception cref="DbException">PostgreSQL is unavailable.</exception>
-    /// <exception cref="TimeoutException">No answer, or another instance registered a name at this moment.</exception>
+    /// <exception cref="TimeoutException">No answer, or other instances register names again and again.</exception>
     public async Task RegisterAsync(params KnownPayer[] payers)
     {
-        KnownPayer[] all = [.. _registered.Union(payers)];
+        KnownPayer[] all;
+        lock (_wanted)
+        {
+            _wanted.AddRange([.. payers.Except(_wanted)]);
+            all = [.. _wanted];
+        }
+
         if (all.Length == 0)
             return;
 
         var names = Array.ConvertAll(all, static payer => payer.Name);
-        var rows = await leases.ListAsync(db => db.QueryAsync<PayerRow>(RegisterSql, new { Names = names }));
-        foreach (var payer in all)
-            payer.Number = rows.Find(row => row.Name == payer.Name)?.Id
-                ?? throw new TimeoutException($"payer {payer.Name} has no number yet");
-        _registered = all;
+        // A name is missing where another instance has registered it at the same moment.
+        for (var attempt = 1; ; attempt++)
+        {
+            var rows = await leases.ListAsync(db => db.QueryAsync<PayerRow>(RegisterSql, new { Names = names }));
+            var numbers = Array.ConvertAll(all, payer => rows.Find(row => row.Name == payer.Name)?.Id ?? 0);
+            if (Array.IndexOf(numbers, 0) < 0)
+            {
+                for (var i = 0; i < all.Length; i++)
+                    all[i].Number = numbers[i];
+                return;
+            }
+
+            if (attempt == Tries)
+                throw new TimeoutException("Other instances register payers at this moment.");
+        }
     }
 }
 

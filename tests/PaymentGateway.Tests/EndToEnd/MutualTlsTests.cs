@@ -137,7 +137,7 @@ public sealed class MutualTlsTests : OwnRig
         SELECT string_agg(name, ',' ORDER BY name) FROM payers WHERE id IN (SELECT payer FROM payments)
         """)).Split(',');
 
-    // What the log of nginx has of it; a query and an accepted payment are not there.
+    // The log of nginx has a line of each refusal, without its query, and none of an accepted payment.
     private async Task<string> RefusalOfAsync(HttpClient client, string path)
     {
         using var refused = await client.GetAsync($"{path}?token=in-a-query");

@@ -164,8 +164,8 @@ public class SimulatedDatabase : TestDatabase
         await Schema(IsDurable).EnsureAsync();
         await ExecuteAsync(await ScalarAsync<string>(MadeSql));
         // Triggers of tables that nobody may change do not fire.
-        // Nothing of it is a task, and what is executed is one statement: otherwise its socket would need the pool,
-        // which stands while the schedule's thread asks.
+        // This connection is opened and used without tasks, one statement at a time, otherwise its socket would need
+        // the pool, which stands while the schedule's thread asks.
         _checks = Statements.Open($"{ConnectionString};Options=-c session_replication_role=replica");
         _reset = $"DO $$ BEGIN {await ScalarAsync<string>(ResetSql)} {await ScalarAsync<string>(RestartSql)} END $$";
         _loseUnlogged = IsDurable ? "" : await ScalarAsync<string>(UnloggedSql);

@@ -119,7 +119,7 @@ internal sealed class GatewayMetrics(GatewayOptions options, Meter meter) : IDis
     /// <summary>The value of a gauge now; 0 while it has none.</summary>
     public double Read(string gauge) => _gauges[gauge]() ?? 0;
 
-    /// <summary>What each payer has paid at this instance; set once, as the lanes are.</summary>
+    /// <summary>Payments of each payer at this instance; set once, as the lanes are.</summary>
     public Func<PayerReading[]> ReadPayers { get; set; } = static () => [];
 
     public void AddLanes(Func<Processor, LaneReading> read)

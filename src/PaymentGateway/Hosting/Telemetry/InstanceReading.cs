@@ -33,7 +33,7 @@ internal sealed record InstanceReading(
     }
 }
 
-/// <summary>What a payer has paid since the start of an instance, and was refused.</summary>
+/// <summary>Payments of a payer that this instance has accepted and refused since its start.</summary>
 internal sealed record PayerReading(string Name, long Accepted, long Refused);
 
 /// <summary>The state of one processor at one instance.</summary>

@@ -93,7 +93,7 @@ internal static class AdminGroup
             var by = tokens.Authenticate(context);
             if (by?.Payer is { Number: > 0 } payer)
             {
-                // Read by the endpoint. It lies in the connection's own list, so a payment allocates nothing.
+                // The endpoint reads it from the connection's own list, so a payment allocates nothing.
                 context.Features.Set(payer);
                 return next(context);
             }

@@ -33,7 +33,7 @@ internal sealed partial class OperatorCalls(
         var needed = role ?? (changesNothing ? Role.Read : Role.Operate);
         if (!by.Has(needed) && !(orPayer && by.Has(Role.Pay)))
             call = _ => RefuseRoleAsync(context, by, needed);
-        // What payers try is no operator's action, and nginx logs it.
+        // A payer's call is not recorded, otherwise payers could fill the table of actions. The log of nginx has it.
         return changesNothing || by.Has(Role.Pay) ? call(context) : RecordAsync(context, by, call);
     }
 

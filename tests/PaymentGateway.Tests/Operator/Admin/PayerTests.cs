@@ -67,6 +67,23 @@ public sealed class PayerTests() : OneGateway(
     }
 
     [PostgresFact]
+    public async Task A_name_that_another_instance_registers_at_this_moment_gets_its_number()
+    {
+        var payer = new KnownPayer("other");
+        await using var other = await Statements.HoldAsync(
+            Rig.Database.ConnectionString, "INSERT INTO payers (id, name) VALUES (9, 'other')");
+        var registered = Gateway.Part<PayerStore>().RegisterAsync(payer);
+        await Eventually.HoldsAsync(
+            async () => await Rig.Database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_locks WHERE NOT granted") > 0,
+            "the registration waits");
+        await other.ExecuteAsync("COMMIT");
+        await registered;
+
+        Assert.Equal(9, payer.Number);
+    }
+
+    [PostgresFact]
     public async Task Each_epoch_gives_the_payers_their_numbers_again()
     {
         await TakenAsync(_id, Kiosk);
@@ -145,7 +162,7 @@ public sealed class PayerTests() : OneGateway(
         Assert.Equal(first, await NumberAsync("shop"));
         Assert.NotEqual(first, await NumberAsync("another"));
         Assert.Equal(HttpStatusCode.OK, (await open.AskAsync($"payments/{_id}")).StatusCode);
-        // What nobody's token came with is nobody's.
+        // A payment without a token belongs to nobody.
         Assert.Equal(HttpStatusCode.NotFound, await StatusAsync($"payments/{anonymous}", Shop));
         using var claimed = await PayAsync(anonymous, Shop);
         Assert.Equal(HttpStatusCode.Conflict, claimed.StatusCode);

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Operator.Admin;
 
-/// <summary>Who reads the summary, the documents and the metrics.</summary>
+/// <summary>Callers that may read the summary, the documents and the metrics.</summary>
 public sealed class ReaderGroupTests : OwnRig
 {
     private const string Shop = "a token of the shop";
