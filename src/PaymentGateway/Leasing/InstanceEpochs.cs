@@ -22,13 +22,19 @@ internal sealed class InstanceEpochs(
         // Checked before registering, otherwise a wrong name would get a number.
         await RefuseOthersAsync(Owners.Nobody, urls, processors);
         await RegisterAsync();
-        await payers.RegisterAsync();
+        await RegisterPayersAsync();
         var epoch = await leases.OpenAsync(
             new OpenLeaseArgs(instance.Identity, options.Leasing.LeaseDuration, processors, First.Bits));
         // Again after the commit, so that of two instances that start at once at least one finds the other.
         await RefuseOthersAsync(epoch, urls, processors);
         return epoch;
     }
+
+    /// <summary>
+    /// Gives the payers their numbers, which a failover to an asynchronous standby may have lost: an epoch that was
+    /// there before them goes on.
+    /// </summary>
+    public Task RegisterPayersAsync() => payers.RegisterAsync();
 
     /// <summary>Whether another instance has closed it.</summary>
     public Task<bool> IsClosedAsync(Epoch epoch) => leases.IsClosedAsync(epoch.Number);

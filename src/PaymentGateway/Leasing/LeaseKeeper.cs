@@ -19,6 +19,7 @@ internal sealed partial class LeaseKeeper(
     private long _lastBegun;
     private Task _adoption = Task.CompletedTask;
     private bool _schemaKnown;
+    private bool _payersKnown;
     private readonly OutageLog _outage = new();
 
     /// <summary>Takes the first lease before the listener opens, if PostgreSQL is available.</summary>
@@ -79,6 +80,12 @@ internal sealed partial class LeaseKeeper(
             {
                 await schema.EnsureAsync();
                 _schemaKnown = true;
+            }
+
+            if (!_payersKnown)
+            {
+                await epochs.RegisterPayersAsync();
+                _payersKnown = true;
             }
 
             if (await RenewAsync() is { } renewal)
@@ -159,7 +166,8 @@ internal sealed partial class LeaseKeeper(
 
     private void Report(Exception failed)
     {
-        // The server may have another schema when it is back.
+        // The server may have another schema when it is back, or no number of a payer.
+        _payersKnown = false;
         _schemaKnown &= !SchemaSetup.IsOfOtherTables(failed);
         var level = _outage.Fail(LogLevel.Error);
         Log.DatabaseUnavailable(log, level, failed.Message);

@@ -26,9 +26,8 @@ internal sealed class EventStore(SharedConnections shared)
          WHERE payments.accepted_at = told.accepted_at AND payments.correlation_id = told.correlation_id) AS payer
         """;
 
-    // The last row has no kind: every transaction before its own has ended. Payments are locked first, as by a purge.
+    // The last row has no kind: every transaction before its own has ended.
     private const string PageSql = $"""
-        WITH locked_first AS (SELECT 1 FROM payments)
         SELECT page.recorded_by::text::bigint AS transaction, kind, correlation_id, accepted_at, amount_cents,
                (SELECT name FROM processors WHERE id = page.processor) AS processor, requested_at, reason, occurred_at,
                payer, generation, resets, forgotten_by::text::bigint AS forgotten_by

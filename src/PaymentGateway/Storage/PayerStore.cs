@@ -3,7 +3,7 @@ namespace PaymentGateway.Storage;
 /// <summary>
 /// The permanent numbers of the names of payers, on the connections whose commits no crash undoes. Any thread.
 /// </summary>
-internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedConnections leases)
+internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedConnections leases) : IDisposable
 {
     private const string RegisterSql = """
         WITH named AS (
@@ -20,24 +20,35 @@ internal sealed class PayerStore([FromKeyedServices(LeaseStore.Leases)] SharedCo
 
     private const int Tries = 3;
 
-    // All that were ever asked for: each epoch registers them again, because another server may have other numbers.
+    // All that were ever asked for: they are registered again for each epoch and after each outage, because another
+    // server may have other numbers.
     private readonly List<KnownPayer> _wanted = [];
+
+    // One call at a time, otherwise the answer of a former server could come after that of the present one.
+    private readonly SemaphoreSlim _turn = new(1);
 
     /// <summary>Gives each payer its number, and those of before theirs again.</summary>
     /// <exception cref="DbException">PostgreSQL is unavailable.</exception>
     /// <exception cref="TimeoutException">No answer, or other instances register names again and again.</exception>
     public async Task RegisterAsync(params KnownPayer[] payers)
     {
-        KnownPayer[] all;
-        lock (_wanted)
+        await _turn.WaitAsync();
+        try
         {
             _wanted.AddRange([.. payers.Except(_wanted)]);
-            all = [.. _wanted];
+            if (_wanted.Count > 0)
+                await RegisterAllAsync([.. _wanted]);
         }
+        finally
+        {
+            _turn.Release();
+        }
+    }
 
-        if (all.Length == 0)
-            return;
+    public void Dispose() => _turn.Dispose();
 
+    private async Task RegisterAllAsync(KnownPayer[] all)
+    {
         var names = Array.ConvertAll(all, static payer => payer.Name);
         // A name is missing where another instance has registered it at the same moment.
         for (var attempt = 1; ; attempt++)

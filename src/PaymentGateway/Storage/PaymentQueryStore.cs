@@ -37,9 +37,7 @@ internal sealed class PaymentQueryStore(SharedConnections shared)
            AND payments.correlation_id = settlements.correlation_id)
         """;
 
-    // The tables are locked in the order of all other statements.
     private const string SettledSql = $"""
-        WITH locked_first AS (SELECT 1 FROM payments)
         SELECT correlation_id, accepted_at, amount_cents, 0 AS owner_epoch,
                (SELECT name FROM processors WHERE id = processor) AS processor, requested_at, attempts,
                NULL::timestamptz AS in_doubt_at, NULL::timestamptz AS parked_at, NULL::text AS parked_reason,

@@ -11,20 +11,22 @@ internal sealed class PoolThread : IDisposable
 
     private readonly ManualResetEventSlim _ends = new();
     private readonly ManualResetEventSlim _goesOn = new();
-    private readonly int _workersMax, _portsMax;
+    private readonly int _workersMin, _portsMin, _workersMax, _portsMax, _all;
     private int _busyAlways;
     private volatile bool _stands;
 
     public PoolThread()
     {
+        ThreadPool.GetMinThreads(out _workersMin, out _portsMin);
         ThreadPool.GetMaxThreads(out _workersMax, out _portsMax);
         // The test's own runner blocks some, and the others wait for the end.
         var blocked = Enumerable.Range(0, 50).Min(_ => BusyAfterAMoment());
-        var all = Math.Max(blocked + 1, Environment.ProcessorCount);
-        if (!ThreadPool.SetMinThreads(all, 1) || !ThreadPool.SetMaxThreads(all, _portsMax))
-            throw new InvalidOperationException($"The pool cannot have {all} threads.");
-        for (_busyAlways = blocked; _busyAlways < all - 1; _busyAlways++)
-            ThreadPool.UnsafeQueueUserWorkItem(_ => _ends.Wait(), null);
+        _all = Math.Max(blocked + 1, Environment.ProcessorCount);
+        if (!ThreadPool.SetMinThreads(_all, 1) || !ThreadPool.SetMaxThreads(_all, _portsMax))
+            throw new InvalidOperationException($"The pool cannot have {_all} threads.");
+        _busyAlways = blocked;
+        while (_busyAlways < _all - 1)
+            Park();
         Stand();
     }
 
@@ -33,17 +35,7 @@ internal sealed class PoolThread : IDisposable
     public void AwaitStillness(List<DatabaseLink> unnoticed)
     {
         GoOn();
-        var since = Stopwatch.GetTimestamp();
-        for (var spins = 0; !IsStill(unnoticed); spins++)
-        {
-            if (spins % 1_000 == 999 && Stopwatch.GetElapsedTime(since) > Patience)
-                throw new TimeoutException(
-                    $"{Busy()} threads of the pool are busy, {_busyAlways} always, {unnoticed.Count} links unread");
-
-            if (spins > 20)
-                Thread.Yield();
-        }
-
+        Await(() => IsStill(unnoticed), () => $"{unnoticed.Count} links are unread");
         Stand();
     }
 
@@ -51,9 +43,10 @@ internal sealed class PoolThread : IDisposable
     public T Await<T>(Func<Task<T>> work)
     {
         GoOn();
-        var done = Task.Run(work).GetAwaiter().GetResult();
+        var done = Task.Run(work);
+        Await(() => done.IsCompleted, () => "what is awaited does not end");
         Stand();
-        return done;
+        return done.GetAwaiter().GetResult();
     }
 
     public void Dispose()
@@ -61,6 +54,7 @@ internal sealed class PoolThread : IDisposable
         _ends.Set();
         GoOn();
         ThreadPool.SetMaxThreads(_workersMax, _portsMax);
+        ThreadPool.SetMinThreads(_workersMin, _portsMin);
     }
 
     private bool IsStill(List<DatabaseLink> unnoticed)
@@ -90,8 +84,39 @@ internal sealed class PoolThread : IDisposable
                 _goesOn.Wait();
             },
             null);
-        while (!_stands)
-            Thread.Yield();
+        Await(() => _stands, () => "the free one does not stand");
+        // The test's own runner has given back one that it had blocked: two free ones would have no order.
+        while (Busy() < _all)
+            Park();
+    }
+
+    // For good, so that one fewer is free.
+    private void Park()
+    {
+        var isParked = false;
+        ThreadPool.UnsafeQueueUserWorkItem(
+            _ =>
+            {
+                Volatile.Write(ref isParked, true);
+                _ends.Wait();
+            },
+            null);
+        Await(() => Volatile.Read(ref isParked), () => "none can be parked");
+        _busyAlways++;
+    }
+
+    private void Await(Func<bool> isSo, Func<string> otherwise)
+    {
+        var since = Stopwatch.GetTimestamp();
+        for (var spins = 0; !isSo(); spins++)
+        {
+            if (spins % 1_000 == 999 && Stopwatch.GetElapsedTime(since) > Patience)
+                throw new TimeoutException(
+                    $"{Busy()} of {_all} threads of the pool are busy, {_busyAlways} always: {otherwise()}");
+
+            if (spins > 20)
+                Thread.Yield();
+        }
     }
 
     private static int Busy()

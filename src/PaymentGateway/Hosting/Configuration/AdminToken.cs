@@ -15,6 +15,7 @@ internal sealed class AdminToken(string name, Role role, string secret)
     /// <summary>Every caller, where no token is needed.</summary>
     public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
 
+    private const string SingleKey = "Gateway:Admin:Token";
     private const string NamedKey = "Gateway:Admin:Tokens";
 
     // 64 bits as hexadecimal digits: more than a network can try out.
@@ -27,6 +28,9 @@ internal sealed class AdminToken(string name, Role role, string secret)
     public Role Role => role;
 
     public string Secret => secret;
+
+    /// <summary>Of the setting that has its secret.</summary>
+    public string? Key { get; private init; }
 
     /// <summary>From then on it admits nobody, UTC; null: it never ends.</summary>
     public DateTime? Until { get; private init; }
@@ -44,29 +48,37 @@ internal sealed class AdminToken(string name, Role role, string secret)
     public bool Has(Role needed) => needed == Role.Pay ? role == Role.Pay : role >= needed;
 
     private bool IsSame(AdminToken other) =>
-        (name, role, secret, IsSubject, Until) == (other.Name, other.Role, other.Secret, other.IsSubject, other.Until);
+        (name, role, secret, Key, Until) == (other.Name, other.Role, other.Secret, other.Key, other.Until);
 
     /// <summary>The single token, called admin, which has every role, and the named ones.</summary>
-    /// <param name="before">Those in force, which are kept where nothing of them has changed.</param>
+    /// <param name="before">
+    /// Those in force, which are kept where nothing of them has changed; null at the start. One that is not among them
+    /// names its role, because the file of its role may follow that of its secret.
+    /// </param>
     public static IReadOnlyList<AdminToken> Read(
-        SettingsReader settings, ListenUrls urls, params AdminToken[] before)
+        SettingsReader settings, ListenUrls urls, AdminToken[]? before = null)
     {
         var tokens = new List<AdminToken>();
-        if (settings.Secret("Gateway:Admin:Token") is { } single)
-            Add("Gateway:Admin:Token", new AdminToken("admin", Role.Purge, single));
+        if (settings.Secret(SingleKey) is { } single)
+            Add(new AdminToken("admin", Role.Purge, single) { Key = SingleKey });
         foreach (var label in settings.Names(NamedKey))
         {
             var key = $"{NamedKey}:{label}";
             // A blank file is one that somebody is writing, and would give a payer the default role.
             foreach (var part in (string[])["Role", "Name", "Subject", "Until"])
                 settings.Secret($"{key}:{part}");
-            var role = settings.Choice($"{key}:Role", Role.Read);
-            var name = settings.OptionalText($"{key}:Name") ?? label;
             var subject = settings.OptionalText($"{key}:Subject");
+            var secret = subject ?? settings.Required($"{key}:Token");
+            var isKnown = before is null || Array.Exists(before, token => token.Secret == secret);
+            var role = isKnown ? settings.Choice($"{key}:Role", Role.Read)
+                : settings.OptionalChoice<Role>($"{key}:Role") ?? throw SettingsReader.Wrong(
+                    $"{key}:Role", "is required of a token that comes into force without a restart");
+            var name = settings.OptionalText($"{key}:Name") ?? label;
             if (subject is not null && (role != Role.Pay || settings.OptionalText($"{key}:Token") is not null))
                 throw SettingsReader.Wrong($"{key}:Subject", "needs the role Pay, and no Token beside it");
-            Add($"{key}:Token", new AdminToken(name, role, subject ?? settings.Required($"{key}:Token"))
+            Add(new AdminToken(name, role, secret)
             {
+                Key = subject is null ? $"{key}:Token" : $"{key}:Subject",
                 IsSubject = subject is not null,
                 Until = settings.OptionalTime($"{key}:Until"),
                 Payer = role == Role.Pay ? PayerOf(key, name) : null,
@@ -76,19 +88,19 @@ internal sealed class AdminToken(string name, Role role, string secret)
         settings.RefuseUnknown(NamedKey);
         return tokens.Count <= Max ? tokens : throw SettingsReader.Wrong(NamedKey, $"has more than {Max} tokens");
 
-        void Add(string key, AdminToken token)
+        void Add(AdminToken token)
         {
             if (!token.IsSubject && token.Secret.Length < LengthMin && urls.Open is { } open)
                 throw SettingsReader.Wrong(
-                    key, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
+                    token.Key!, $"has fewer than {LengthMin} characters, and other hosts reach {open}");
             if (tokens.Exists(other => (other.Secret, other.IsSubject) == (token.Secret, token.IsSubject)))
-                throw SettingsReader.Wrong(key, "has the value of another token");
-            tokens.Add(Array.Find(before, token.IsSame) ?? token);
+                throw SettingsReader.Wrong(token.Key!, "has the value of another token");
+            tokens.Add(before?.FirstOrDefault(token.IsSame) ?? token);
         }
 
         KnownPayer PayerOf(string key, string name) =>
             name.Length <= PayerLengthMax && name.All(one => char.IsAsciiLetterOrDigit(one) || one is '-' or '_' or '.')
-                ? tokens.Concat(before).FirstOrDefault(
+                ? tokens.Concat(before ?? []).FirstOrDefault(
                     other => name.Equals(other.Payer?.Name, StringComparison.OrdinalIgnoreCase))?.Payer
                     ?? new KnownPayer(name.ToLowerInvariant())
                 : throw SettingsReader.Wrong(

@@ -45,42 +45,56 @@ internal sealed partial class TokenWatch(
 
     private async Task ReadAgainAsync(KeyPerFileConfigurationProvider files)
     {
+        var before = _read;
+        string? fault = null;
         try
         {
             files.Load();
-            var before = _read;
-            _read = [.. AdminToken.Read(
-                new SettingsReader(configuration!), options.Instance.Urls, [.. tokens.All, .. before])];
-            if (_read.SequenceEqual(before) && !_read.SequenceEqual(tokens.All))
-                await ReplaceAsync(_read);
-            _fault = null;
+            _read = Checked([.. AdminToken.Read(
+                new SettingsReader(configuration!), options.Instance.Urls, [.. tokens.All, .. before])]);
         }
         catch (Exception wrong) when (wrong is not OperationCanceledException)
         {
-            if (_fault != wrong.Message)
-                Log.Kept(_log, wrong.Message);
-            _fault = wrong.Message;
+            fault = wrong.Message;
+            _read = StillGiven();
+        }
+
+        if (fault is not null && fault != _fault)
+            Log.Kept(_log, fault);
+        _fault = fault;
+        if (_read.SequenceEqual(before) && !_read.SequenceEqual(tokens.All) && await RegisterAsync(_read))
+        {
+            var (added, gone) = (_read.Except(tokens.All).Count(), tokens.All.Except(_read).Count());
+            tokens.Replace(_read);
+            Log.Replaced(_log, added, gone, _read.Length);
         }
     }
 
-    private async Task ReplaceAsync(AdminToken[] read)
+    private AdminToken[] Checked(AdminToken[] read)
     {
-        var hasPayers = Array.Exists(read, static token => token.Payer is not null);
-        if (read.Length == 0 || (tokens.PayersAreNeeded && !hasPayers))
+        if (OpensDoor(read))
             throw new ConfigurationException(
                 "Gateway__Admin__Tokens", "the last token is gone, which would let everybody in (a restart does)");
-        // Otherwise a payer whose file of the role is gone would read what all have paid.
-        if (Array.Find(read, token => tokens.All.Any(other => other.Secret == token.Secret && other.Role != token.Role))
-            is { } changed)
+        // A file that is gone may not give more than it did: without that of its role, a payer would read what all have
+        // paid, and without that of its end a token would have none.
+        if (Array.Find(read, token => tokens.All.Any(other => other.Secret == token.Secret
+            && (other.Role != token.Role || (other.Until is not null && token.Until is null)))) is { } changed)
             throw new ConfigurationException(
-                "Gateway__Admin__Tokens", $"a token of {changed.Name} has another role (a restart takes it)");
-        if (!await RegisterAsync(read))
-            return;
-
-        var (added, gone) = (read.Except(tokens.All).Count(), tokens.All.Except(read).Count());
-        tokens.Replace(read);
-        Log.Replaced(_log, added, gone, read.Length);
+                "Gateway__Admin__Tokens",
+                $"a token of {changed.Name} has another role, or no end any more (a restart takes it)");
+        return read;
     }
+
+    // While a file is wrong, each token goes on as it was, but for those whose own files are gone: somebody who deletes
+    // a token that was stolen relies on it.
+    private AdminToken[] StillGiven()
+    {
+        AdminToken[] still = [.. tokens.All.Where(token => configuration![token.Key!] is not null)];
+        return OpensDoor(still) ? tokens.All : still;
+    }
+
+    private bool OpensDoor(AdminToken[] read) => (tokens.AreNeeded && read.Length == 0)
+        || (tokens.PayersAreNeeded && !Array.Exists(read, static token => token.Payer is not null));
 
     /// <returns>Whether all payers have their numbers; PostgreSQL may be unavailable.</returns>
     private async Task<bool> RegisterAsync(AdminToken[] all)

@@ -83,24 +83,35 @@ public sealed class PayerTests() : OneGateway(
         Assert.Equal(9, payer.Number);
     }
 
-    [PostgresFact]
-    public async Task Each_epoch_gives_the_payers_their_numbers_again()
+    [PostgresTheory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task The_next_epoch_and_an_epoch_after_an_outage_give_the_payers_their_numbers_again(bool isNext)
     {
-        await TakenAsync(_id, Kiosk);
-        // As a server that lost its tables, and where others came first.
+        // As a server that lost its tables, or a standby without their last rows, and where others came first.
         await Rig.Database.ExecuteAsync("UPDATE payers SET id = id + 100");
         var number = await NumberAsync("kiosk");
-        using var purged = await Gateway.SendAsync(HttpMethod.Post, "purge-payments", ("X-Rinha-Token", Boss));
+        const string NewestEpoch = "SELECT max(epoch) FROM leases";
+        var epoch = await Rig.Database.ScalarAsync<int>(NewestEpoch);
+        if (isNext)
+            (await Gateway.SendAsync(HttpMethod.Post, "purge-payments", ("X-Rinha-Token", Boss))).Dispose();
+        else
+            await Rig.Database.ScalarAsync<long>("""
+                SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid()
+                """);
 
         await Eventually.HoldsAsync(
             async () =>
             {
                 var id = Guid.NewGuid();
-                await TakenAsync(id, Kiosk);
-                return number == await Rig.Database.ScalarAsync<int>(
-                    $"SELECT payer FROM payments WHERE correlation_id = '{id}'");
+                using var answer = await PayAsync(id, Kiosk);
+                return answer.StatusCode == HttpStatusCode.Accepted
+                    && number == await Rig.Database.ScalarAsync<int>(
+                        $"SELECT payer FROM payments WHERE correlation_id = '{id}'");
             },
             "a payment has the new number");
+        Assert.Equal(isNext, await Rig.Database.ScalarAsync<int>(NewestEpoch) > epoch);
     }
 
     [PostgresFact]

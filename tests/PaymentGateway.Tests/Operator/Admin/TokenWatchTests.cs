@@ -52,8 +52,7 @@ public sealed class TokenWatchTests : OwnRig
         Write("shop-2__Token", New);
         await Eventually.HoldsAsync(async () => await PayAsync(New) == HttpStatusCode.Accepted, "the new one is read");
         Volatile.Write(ref given, New);
-        foreach (var file in new[] { "shop__Token", "shop__Role" })
-            File.Delete(Path.Combine(_secrets.FullName, Key + file));
+        Delete("shop__Token", "shop__Role");
         await Eventually.HoldsAsync(
             async () => await PayAsync(Old) == HttpStatusCode.Unauthorized, "the old one is gone");
         await over.CancelAsync();
@@ -106,7 +105,7 @@ public sealed class TokenWatchTests : OwnRig
         await LoggedAsync(13);
         Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
 
-        File.Delete(Path.Combine(_secrets.FullName, Key + "shop__role"));
+        Delete("shop__role");
         Write("shop__Token", New);
         await LoggedAsync(12);
         Assert.Equal(HttpStatusCode.Accepted, await PayAsync(New));
@@ -122,7 +121,7 @@ public sealed class TokenWatchTests : OwnRig
         Write("kiosk__Token", New);
         await LoggedAsync(12);
 
-        File.Delete(Path.Combine(_secrets.FullName, Key + "shop__Role"));
+        Delete("shop__Role");
         if (role is not null)
             Write("shop__Role", role);
         await LoggedAsync(13);
@@ -130,6 +129,50 @@ public sealed class TokenWatchTests : OwnRig
         using var listed = await _gateway.AskAsync("payments", ("X-Rinha-Token", Old));
         Assert.Equal(HttpStatusCode.Forbidden, listed.StatusCode);
         Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+    }
+
+    [PostgresFact]
+    public async Task A_token_whose_files_are_gone_admits_nobody_while_another_file_is_wrong()
+    {
+        Write("kiosk__Role", "Pay");
+        Write("kiosk__Token", New);
+        await LoggedAsync(12);
+        Write("shop__Role", "Payer");
+        await LoggedAsync(13);
+
+        Delete("kiosk__Role", "kiosk__Token");
+
+        await Eventually.HoldsAsync(
+            async () => await PayAsync(New) == HttpStatusCode.Unauthorized, "the deleted one is gone");
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
+    }
+
+    [PostgresFact]
+    public async Task A_token_without_its_role_waits_for_it()
+    {
+        Write("kiosk__Token", New);
+        await LoggedAsync(13);
+        using var listed = await _gateway.AskAsync("payments", ("X-Rinha-Token", New));
+        Assert.Equal(HttpStatusCode.Unauthorized, listed.StatusCode);
+        Assert.Contains(
+            "Gateway__Admin__Tokens__kiosk__Role: is required of a token", Messages(), StringComparison.Ordinal);
+
+        Write("kiosk__Role", "Pay");
+        await LoggedAsync(12);
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(New));
+    }
+
+    [PostgresFact]
+    public async Task A_token_whose_file_of_its_end_is_gone_ends_all_the_same()
+    {
+        Write("shop__Until", $"{_clock.GetUtcNow().AddMinutes(30):yyyy-MM-dd'T'HH:mm:ss'Z'}");
+        await LoggedAsync(12);
+        Delete("shop__Until");
+        await LoggedAsync(13);
+
+        _clock.Ahead = TimeSpan.FromMinutes(31);
+
+        Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync(Old));
     }
 
     [PostgresFact]
@@ -161,6 +204,7 @@ public sealed class TokenWatchTests : OwnRig
         Assert.Equal(HttpStatusCode.Unauthorized, await PayAsync("the token of payer 256"));
         Assert.Equal(255, await Rig.Database.ScalarAsync<long>("SELECT count(*) FROM payers"));
 
+        Write("more__Role", "Metrics");
         Write("more__Token", "one token too many");
         await LoggedAsync(13);
         Assert.Contains("Gateway__Admin__Tokens: has more than 256 tokens", Messages(), StringComparison.Ordinal);
@@ -197,6 +241,12 @@ public sealed class TokenWatchTests : OwnRig
         var written = Path.Combine(_secrets.FullName, "ignore." + file);
         File.WriteAllText(written, text + "\n");
         File.Move(written, Path.Combine(_secrets.FullName, Key + file), overwrite: true);
+    }
+
+    private void Delete(params string[] files)
+    {
+        foreach (var file in files)
+            File.Delete(Path.Combine(_secrets.FullName, Key + file));
     }
 
     private async Task<HttpStatusCode> PayAsync(string? token)
