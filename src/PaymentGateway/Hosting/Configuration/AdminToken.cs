@@ -1,4 +1,4 @@
-using System.Runtime.Intrinsics;
+using System.Runtime.InteropServices;
 using System.Security.Cryptography;
 
 namespace PaymentGateway.Hosting.Configuration;
@@ -23,6 +23,9 @@ internal sealed class AdminToken(string name, Role role, string secret)
 
     private const int PayerLengthMax = 64;
 
+    private readonly string _sent = AsSent(secret);
+    private readonly int _hash = string.GetHashCode(AsSent(secret).AsSpan());
+
     public string Name => name;
 
     public Role Role => role;
@@ -41,11 +44,19 @@ internal sealed class AdminToken(string name, Role role, string secret)
     /// <summary>Whether nginx has checked a client's certificate, whose subject stands in place of a secret.</summary>
     public bool IsSubject { get; private init; }
 
-    /// <summary>SHA-256 of the secret, compared as a whole: the time tells not how much of it is equal.</summary>
-    public Vector256<byte> Hash { get; } = Vector256.Create<byte>(SHA256.HashData(Encoding.UTF8.GetBytes(secret)));
-
     /// <summary>Whether it has a role. To pay is no step of the ladder: no other role includes it.</summary>
     public bool Has(Role needed) => needed == Role.Pay ? role == Role.Pay : role >= needed;
+
+    /// <summary>A text as a header has it, where each byte of UTF-8 is one character (GatewayApp).</summary>
+    public static string AsSent(string text) => Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(text));
+
+    /// <summary>Whether a header's text is the secret, or the subject; the time tells nothing of either.</summary>
+    /// <param name="hash">
+    /// Of the text, by string.GetHashCode: each process hashes by a random key of its own, so nobody can tell which
+    /// guess would have the secret's hash.
+    /// </param>
+    public bool IsSentAs(ReadOnlySpan<char> text, int hash) => hash == _hash
+        && CryptographicOperations.FixedTimeEquals(MemoryMarshal.AsBytes(text), MemoryMarshal.AsBytes<char>(_sent));
 
     private bool IsSame(AdminToken other) =>
         (name, role, secret, Key, Until) == (other.Name, other.Role, other.Secret, other.Key, other.Until);

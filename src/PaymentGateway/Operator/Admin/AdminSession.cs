@@ -25,7 +25,7 @@ internal sealed class AdminSession(AdminTokens tokens, TimeProvider clock)
     /// <returns>The token; null when it is wrong.</returns>
     public AdminToken? Begin(HttpContext context, string given, string path)
     {
-        var token = tokens.Authenticate(context, Encoding.UTF8.GetBytes(given));
+        var token = tokens.Authenticate(context, AdminToken.AsSent(given));
         if (token is null || !tokens.AreNeeded)
             return token;
         if (!token.Has(Role.Read))
