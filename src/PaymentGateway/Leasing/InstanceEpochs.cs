@@ -32,7 +32,7 @@ internal sealed class InstanceEpochs(
 
     /// <summary>
     /// Gives the payers their numbers, which a failover to an asynchronous standby may have lost: an epoch that was
-    /// there before them goes on.
+    /// there before them goes on. Until then, about one interval of renewals, payments may have the former numbers.
     /// </summary>
     public Task RegisterPayersAsync() => payers.RegisterAsync();
 

@@ -19,7 +19,7 @@ internal sealed partial class LeaseKeeper(
     private long _lastBegun;
     private Task _adoption = Task.CompletedTask;
     private bool _schemaKnown;
-    private bool _payersKnown;
+    private bool _payersKnown = true;
     private readonly OutageLog _outage = new();
 
     /// <summary>Takes the first lease before the listener opens, if PostgreSQL is available.</summary>
@@ -82,17 +82,18 @@ internal sealed partial class LeaseKeeper(
                 _schemaKnown = true;
             }
 
-            if (!_payersKnown)
-            {
-                await epochs.RegisterPayersAsync();
-                _payersKnown = true;
-            }
-
             if (await RenewAsync() is { } renewal)
             {
                 await duties.CheckLedgerAsync(renewal);
                 if (renewal.Epoch.IsSpoiled)
                     return;
+
+                if (!_payersKnown)
+                {
+                    // Before the call, because an outage may be reported while it waits.
+                    _payersKnown = true;
+                    await epochs.RegisterPayersAsync();
+                }
 
                 if (_adoption.IsCompleted)
                     _adoption = AdoptAsync(renewal);

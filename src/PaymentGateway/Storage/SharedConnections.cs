@@ -59,5 +59,10 @@ internal sealed class SharedConnections(NpgsqlDataSource pool, TimeSpan answerWi
             // reading of its answer: 2 of 3,600 queries just after the server stopped (2026-11-27).
             throw new NpgsqlException("The connection broke.", broken);
         }
+        catch (SocketException unresolved)
+        {
+            // Npgsql 9.0.3 passes it on where the host's name has no address (npgsql issue 5606).
+            throw new NpgsqlException(unresolved.Message, unresolved);
+        }
     }
 }

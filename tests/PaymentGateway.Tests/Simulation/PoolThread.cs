@@ -24,8 +24,7 @@ internal sealed class PoolThread : IDisposable
         _all = Math.Max(blocked + 1, Environment.ProcessorCount);
         if (!ThreadPool.SetMinThreads(_all, 1) || !ThreadPool.SetMaxThreads(_all, _portsMax))
             throw new InvalidOperationException($"The pool cannot have {_all} threads.");
-        _busyAlways = blocked;
-        while (_busyAlways < _all - 1)
+        for (; blocked < _all - 1; blocked++)
             Park();
         Stand();
     }
@@ -88,6 +87,7 @@ internal sealed class PoolThread : IDisposable
         // The test's own runner has given back one that it had blocked: two free ones would have no order.
         while (Busy() < _all)
             Park();
+        _busyAlways = _all - 1;
     }
 
     // For good, so that one fewer is free.
@@ -102,7 +102,6 @@ internal sealed class PoolThread : IDisposable
             },
             null);
         Await(() => Volatile.Read(ref isParked), () => "none can be parked");
-        _busyAlways++;
     }
 
     private void Await(Func<bool> isSo, Func<string> otherwise)

@@ -41,6 +41,15 @@ public sealed class SharedConnectionsTests(OwnServerDatabase database) : IClassF
             () => connections.RunAsync(_ => Task.FromResult(NothingThere().Length)));
     }
 
+    [Fact]
+    public async Task A_server_whose_name_has_no_address_is_a_failure_of_the_database()
+    {
+        var pool = LedgerSetup.DataSource("Host=ledger.invalid;Username=gateway;Database=ledger");
+        await using var connections = LedgerSetup.Shared(pool, TimeProvider.System);
+
+        await Assert.ThrowsAsync<NpgsqlException>(() => connections.RunAsync(AskAsync));
+    }
+
     private static string NothingThere() => null!;
 
     private static async Task<bool> AnswersAsync(SharedConnections connections)

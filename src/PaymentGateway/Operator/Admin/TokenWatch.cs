@@ -22,7 +22,7 @@ internal sealed partial class TokenWatch(
     // Files are written one after another, so only what two readings agree on comes into force: a token without the
     // file of its role would be a reader's.
     private AdminToken[] _read = [];
-    private string? _fault;
+    private string? _fault, _told;
 
     /// <summary>Registers payers before the listener opens, if PostgreSQL is available.</summary>
     public override async Task StartAsync(CancellationToken cancellationToken)
@@ -50,8 +50,9 @@ internal sealed partial class TokenWatch(
         try
         {
             files.Load();
-            _read = Checked([.. AdminToken.Read(
-                new SettingsReader(configuration!), options.Instance.Urls, [.. tokens.All, .. before])]);
+            AdminToken[] known = [.. tokens.All, .. before];
+            var settings = new SettingsReader(configuration!);
+            _read = Checked([.. AdminToken.Read(settings, options.Instance.Urls, known)], known);
         }
         catch (Exception wrong) when (wrong is not OperationCanceledException)
         {
@@ -59,29 +60,36 @@ internal sealed partial class TokenWatch(
             _read = StillGiven();
         }
 
-        if (fault is not null && fault != _fault)
-            Log.Kept(_log, fault);
-        _fault = fault;
-        if (_read.SequenceEqual(before) && !_read.SequenceEqual(tokens.All) && await RegisterAsync(_read))
+        if (fault == _fault && fault != _told)
         {
+            if (fault is not null)
+                Log.Kept(_log, fault);
+            _told = fault;
+        }
+
+        _fault = fault;
+        if (_read.SequenceEqual(before) && !_read.SequenceEqual(tokens.All))
+        {
+            // Without a number, while PostgreSQL is unavailable, a payer is answered 503.
+            await RegisterAsync(_read);
             var (added, gone) = (_read.Except(tokens.All).Count(), tokens.All.Except(_read).Count());
             tokens.Replace(_read);
             Log.Replaced(_log, added, gone, _read.Length);
         }
     }
 
-    private AdminToken[] Checked(AdminToken[] read)
+    private AdminToken[] Checked(AdminToken[] read, AdminToken[] known)
     {
         if (OpensDoor(read))
             throw new ConfigurationException(
                 "Gateway__Admin__Tokens", "the last token is gone, which would let everybody in (a restart does)");
-        // A file that is gone may not give more than it did: without that of its role, a payer would read what all have
-        // paid, and without that of its end a token would have none.
-        if (Array.Find(read, token => tokens.All.Any(other => other.Secret == token.Secret
-            && (other.Role != token.Role || (other.Until is not null && token.Until is null)))) is { } changed)
+        // A file that is gone may not give more than it did. Without that of its role, a payer would read what all have
+        // paid, without that of its name it would be another payer, and without that of its end a token had none.
+        if (Array.Find(read, token => known.Any(other => other.Secret == token.Secret && (other.Role != token.Role
+            || other.Payer != token.Payer || (other.Until is not null && token.Until is null)))) is { } changed)
             throw new ConfigurationException(
                 "Gateway__Admin__Tokens",
-                $"a token of {changed.Name} has another role, or no end any more (a restart takes it)");
+                $"a token of {changed.Name} has another role or payer, or no end any more (a restart takes it)");
         return read;
     }
 
@@ -90,7 +98,9 @@ internal sealed partial class TokenWatch(
     private AdminToken[] StillGiven()
     {
         AdminToken[] still = [.. tokens.All.Where(token => configuration![token.Key!] is not null)];
-        return OpensDoor(still) ? tokens.All : still;
+        return OpensDoor(still)
+            ? [.. tokens.All.Where(token => token.Payer is not null == tokens.PayersAreNeeded || still.Contains(token))]
+            : still;
     }
 
     private bool OpensDoor(AdminToken[] read) => (tokens.AreNeeded && read.Length == 0)
@@ -107,7 +117,7 @@ internal sealed partial class TokenWatch(
                 await payers.RegisterAsync(missing);
             return true;
         }
-        catch (Exception failed) when (failed is DbException or TimeoutException)
+        catch (Exception failed) when (failed is not OperationCanceledException)
         {
             // The keeper of the lease logs that PostgreSQL is unavailable. Payments get 503 meanwhile.
             return false;
@@ -123,7 +133,8 @@ internal sealed partial class TokenWatch(
         [LoggerMessage(15, LogLevel.Warning, "Everybody who reaches a listener may pay: no token has the role Pay")]
         public static partial void EverybodyPays(ILogger log);
 
-        [LoggerMessage(13, LogLevel.Error, "Failed to read the tokens again, the earlier ones stay in force: {Reason}")]
+        [LoggerMessage(13, LogLevel.Error,
+            "Failed to read the tokens again, those that still have their files stay in force: {Reason}")]
         public static partial void Kept(ILogger log, string reason);
     }
 }

@@ -126,8 +126,7 @@ public sealed class TokenWatchTests : OwnRig
             Write("shop__Role", role);
         await LoggedAsync(13);
 
-        using var listed = await _gateway.AskAsync("payments", ("X-Rinha-Token", Old));
-        Assert.Equal(HttpStatusCode.Forbidden, listed.StatusCode);
+        Assert.Equal(HttpStatusCode.Forbidden, await ListAsync(Old));
         Assert.Equal(HttpStatusCode.Accepted, await PayAsync(Old));
     }
 
@@ -148,12 +147,41 @@ public sealed class TokenWatchTests : OwnRig
     }
 
     [PostgresFact]
+    public async Task The_last_payer_stays_and_an_operator_whose_files_are_gone_with_it_does_not()
+    {
+        Write("clerk__Role", "Read");
+        Write("clerk__Token", New);
+        await LoggedAsync(12);
+
+        Delete("clerk__Role", "clerk__Token", "shop__Role", "shop__Token");
+
+        await Eventually.HoldsAsync(
+            async () => await ListAsync(New) == HttpStatusCode.Unauthorized, "the operator's is gone");
+        Assert.Equal((HttpStatusCode.OK, HttpStatusCode.Accepted), (await ListAsync(Reader), await PayAsync(Old)));
+    }
+
+    [PostgresFact]
+    public async Task A_token_whose_file_of_its_name_is_gone_pays_for_the_same_payer()
+    {
+        Write("shop-2__Name", "shop");
+        Write("shop-2__Role", "Pay");
+        Write("shop-2__Token", New);
+        await LoggedAsync(12);
+
+        Delete("shop-2__Name");
+        await LoggedAsync(13);
+
+        Assert.Equal(HttpStatusCode.Accepted, await PayAsync(New));
+        Assert.Equal("shop", await Rig.Database.ScalarAsync<string>(
+            "SELECT name FROM payments JOIN payers ON payers.id = payer"));
+    }
+
+    [PostgresFact]
     public async Task A_token_without_its_role_waits_for_it()
     {
         Write("kiosk__Token", New);
         await LoggedAsync(13);
-        using var listed = await _gateway.AskAsync("payments", ("X-Rinha-Token", New));
-        Assert.Equal(HttpStatusCode.Unauthorized, listed.StatusCode);
+        Assert.Equal(HttpStatusCode.Unauthorized, await ListAsync(New));
         Assert.Contains(
             "Gateway__Admin__Tokens__kiosk__Role: is required of a token", Messages(), StringComparison.Ordinal);
 
@@ -232,6 +260,10 @@ public sealed class TokenWatchTests : OwnRig
     {
         public TimeSpan Ahead { get; set; }
 
+        // The files are read each 200 ms instead of 2 s.
+        public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period) =>
+            base.CreateTimer(callback, state, dueTime == TimeSpan.FromSeconds(2) ? dueTime / 10 : dueTime, period);
+
         public override DateTimeOffset GetUtcNow() => base.GetUtcNow() + Ahead;
     }
 
@@ -252,6 +284,12 @@ public sealed class TokenWatchTests : OwnRig
     private async Task<HttpStatusCode> PayAsync(string? token)
     {
         using var answer = await _gateway.PostPaymentAsync(Guid.NewGuid(), token: token);
+        return answer.StatusCode;
+    }
+
+    private async Task<HttpStatusCode> ListAsync(string token)
+    {
+        using var answer = await _gateway.AskAsync("payments", ("X-Rinha-Token", token));
         return answer.StatusCode;
     }
 
