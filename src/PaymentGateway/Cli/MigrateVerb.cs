@@ -49,7 +49,7 @@ internal static class MigrateVerb
             given.Add($"--ConnectionStrings:Ledger={ledger}");
         if (parsed.GetValue(Profile) is { } profile)
             given.Add($"--Gateway:Storage:Profile={profile}");
-        var settings = new SettingsReader(GatewayApp.ReadSettings([.. given]));
+        var settings = new SettingsReader(HostSetup.ReadSettings([.. given]));
         var (connectionString, durable, _, _) = LedgerOptions.Read(settings);
         var processors = restored ? ProcessorsOptions.Read(settings, SettlingOptions.Read(settings)).Names : [];
 

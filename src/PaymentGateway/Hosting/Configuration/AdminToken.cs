@@ -47,7 +47,7 @@ internal sealed class AdminToken(string name, Role role, string secret)
     /// <summary>Whether it has a role. To pay is no step of the ladder: no other role includes it.</summary>
     public bool Has(Role needed) => needed == Role.Pay ? role == Role.Pay : role >= needed;
 
-    /// <summary>A text as a header has it, where each byte of UTF-8 is one character (GatewayApp).</summary>
+    /// <summary>A text as a header has it, where each byte of UTF-8 is one character (HostSetup).</summary>
     public static string AsSent(string text) => Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(text));
 
     /// <summary>Whether a header's text is the secret, or the subject; the time tells nothing of either.</summary>

@@ -29,7 +29,7 @@ public sealed class SettingsFileTests : IDisposable
             """{ "Gateway": { "Instance": { "Name": "appsettings" }, "Intake": { "Linger": "1ms" } } }""");
         var secrets = SecretsOf(("Gateway__Instance__Name", "file"), ("GATEWAY__INTAKE__LINGER", "2ms\n"));
 
-        var settings = GatewayApp.ReadSettings(
+        var settings = HostSetup.ReadSettings(
             [$"--contentRoot={_folder}", secrets, "--Gateway:Instance:Name=argument"]);
 
         Assert.Equal(
