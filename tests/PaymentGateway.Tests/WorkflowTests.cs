@@ -30,7 +30,9 @@ public sealed class WorkflowTests
 
     [Theory]
     [InlineData("change", "units", "end-to-end", "alone", "searched", "net10.0", "containers")]
-    [InlineData("night", "chaos", "simulate", "mutants", "ha", "odd", "upgrade", "soak")]
+    [InlineData(
+        "night", "chaos", "postgres 16", "postgres 17", "postgres 18", "simulate", "mutants", "ha", "odd", "upgrade",
+        "soak")]
     public void The_parts_of_a_job_are_functions_of_our_script(string job, params string[] expected)
     {
         var script = File.ReadAllLines(Repository.PathOf(".ci", "run"));
@@ -40,7 +42,7 @@ public sealed class WorkflowTests
 
         Assert.Equal(expected, parts);
         Assert.All(parts, part => Assert.Contains(
-            script, line => line.StartsWith($"{part}() {{", StringComparison.Ordinal)));
+            script, line => line.StartsWith($"{part.Split(' ')[0]}() {{", StringComparison.Ordinal)));
     }
 
     [Theory]
