@@ -33,7 +33,7 @@ public sealed class WorkflowTests
         Changes, "change", "units", "end-to-end", "on net10.0 end-to-end", "alone", "searched", "containers")]
     [InlineData(
         Changes, "night", "chaos", "on net10.0 chaos", "on net10.0 alone", "postgres 16", "postgres 17", "postgres 18",
-        "simulate", "mutants", "ha", "odd", "upgrade", "soak")]
+        "arm64", "simulate", "mutants", "ha", "odd", "upgrade", "soak")]
     [InlineData(
         Release, "parts", "end-to-end", "alone", "chaos", "on net10.0 end-to-end", "on net10.0 alone",
         "on net10.0 chaos")]
@@ -121,10 +121,10 @@ public sealed class WorkflowTests
         var targets = File.ReadAllLines(Repository.PathOf("Makefile"));
 
         Assert.Equal(
-            ["net10.0 ", "net8.0 -net8.0"],
+            ["net10.0 -amd64", "net10.0 -arm64", "net8.0 -net8.0"],
             ((YamlSequenceNode)job["strategy"]["matrix"]["include"]).Select(
                 one => $"{one["framework"]} {one["suffix"]}"));
-        Assert.Equal("parts", job["needs"].ToString());
+        Assert.Equal(("parts", "images"), ($"{job["needs"]}", $"{Read(Release)["jobs"]["list"]["needs"]}"));
         Assert.True(runs.IndexOf("make compose-test") is >= 0 and var tested
             && tested < runs.FindIndex(run => run.Contains("docker push", StringComparison.Ordinal)));
         Assert.All(
@@ -142,7 +142,7 @@ public sealed class WorkflowTests
                 || line.Contains("GITHUB_TOKEN", StringComparison.OrdinalIgnoreCase));
 
         Assert.All(Publishing, job => Assert.Equal("release", job["environment"].ToString()));
-        Assert.Equal((1, 1), (Publishing.Count(), named.Count()));
+        Assert.Equal((2, 2), (Publishing.Count(), named.Count()));
         Assert.All(named, line => Assert.Contains(
             "(startsWith(vars.REGISTRY, 'ghcr.io/') && github.token)", line, StringComparison.Ordinal));
     }
