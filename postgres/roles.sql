@@ -1,7 +1,10 @@
--- Two roles for one ledger, made once by a superuser with psql; compose does it in the durable profile. `PaymentGateway
--- migrate` has the owner's rights, and instances only read and write rows: who takes one over changes no table.
+-- Two roles for one ledger, made once with psql by a superuser, or by who may make roles and databases; compose does it
+-- in the durable profile. `PaymentGateway migrate` has the owner's rights, and instances only read and write rows: who
+-- takes one over changes no table.
 CREATE ROLE gateway_owner LOGIN;
 CREATE ROLE gateway LOGIN;
+-- Only a superuser gives things to a role that is not his own.
+GRANT gateway_owner TO CURRENT_USER;
 CREATE DATABASE gateway OWNER gateway_owner;
 -- Everybody might connect, and make temporary tables.
 REVOKE ALL ON DATABASE gateway FROM PUBLIC;

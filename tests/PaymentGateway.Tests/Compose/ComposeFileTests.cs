@@ -12,7 +12,7 @@ public sealed class ComposeFileTests
         @"^\$\{[A-Z_]+:-[a-z-]+:([0-9]+\.[0-9]+(\.[0-9]+)?-[a-z-]+|local)\}$");
     private static readonly Regex WorkerShutdown = new(@"worker_shutdown_timeout ([0-9]+)s;");
 
-    private static readonly Regex Variable = new(@"\$\{([A-Z_]+_(?:IMAGE|TOKEN)):-([^}]+)\}");
+    private static readonly Regex Variable = new(@"\$\{([A-Z_]+):-([^}]+)\}");
 
     private const decimal CpusMax = 1.5m;
     private const int MegabytesMax = 350;
@@ -60,7 +60,7 @@ public sealed class ComposeFileTests
             foreach (var key in new[] { "privileged", "cap_add", "pid", "ipc", "devices", "scale", "network_mode" })
                 Assert.Null(service[key]);
             Assert.Null(service["deploy"]!["replicas"]);
-            Assert.Equal("linux/amd64", Text(service["platform"]));
+            Assert.Equal("${IMAGE_PLATFORM:-linux/amd64}", Text(service["platform"]));
             Assert.Matches(FixedTag, Text(service["image"]));
             Assert.All(service["volumes"]?.AsArray() ?? [], mount => Assert.True(
                 Text(mount!["read_only"]) == "true" || Text(mount["type"]) != "bind", Text(mount["source"])));

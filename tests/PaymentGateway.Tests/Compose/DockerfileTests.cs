@@ -52,7 +52,7 @@ public sealed class DockerfileTests
         var restored = Dockerfile.Split("\nARG NUGET_AUDIT=false\n")[1].Split("\nCOPY ")[0];
 
         Assert.Equal(
-            2, Regex.Count(restored, @"dotnet restore src/[A-Za-z]+ -r linux-x64 -p:NuGetAudit=\$NUGET_AUDIT "));
+            2, Regex.Count(restored, @"dotnet restore src/[A-Za-z]+ -r \$RID -p:NuGetAudit=\$NUGET_AUDIT "));
         Assert.Equal(2, Regex.Count(Dockerfile, "dotnet restore"));
         Assert.Contains(
             "\n      NUGET_AUDIT: \"true\"\n",
@@ -102,7 +102,7 @@ public sealed class DockerfileTests
 
             Assert.Contains("libc.so.6", needed);
             Assert.All(needed.Except(BaseLibraries), library => Assert.Contains(
-                $"COPY --from=build /usr/lib/x86_64-linux-gnu/{library} ", Dockerfile, StringComparison.Ordinal));
+                $"COPY --from=build /source/{library} ", Dockerfile, StringComparison.Ordinal));
         }
     }
 }

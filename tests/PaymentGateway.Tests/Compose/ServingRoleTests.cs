@@ -17,11 +17,13 @@ public sealed class ServingRoleTests : IAsyncLifetime
             return;
 
         _server = await PostgresServer.StartAsync(durable: true);
+        // As a managed server has it, which makes nobody else superuser.
+        await _server.ExecuteAsync("CREATE ROLE administrator LOGIN CREATEDB CREATEROLE");
         // psql runs the file, as in the image's start script, because only psql can change the database.
         var made = await ProgramRun.RunAsync(
             [
-                Path.Combine(PostgresServer.Binaries!, "psql"), "-h", _server.Directory, "-U", "postgres", "-v",
-                "ON_ERROR_STOP=1", "-f", Repository.PathOf("postgres", "roles.sql"),
+                Path.Combine(PostgresServer.Binaries!, "psql"), "-h", _server.Directory, "-U", "administrator", "-d",
+                "postgres", "-v", "ON_ERROR_STOP=1", "-f", Repository.PathOf("postgres", "roles.sql"),
             ]);
         Assert.True(made.ExitCode == 0, made.Errors);
     }

@@ -141,7 +141,7 @@ public sealed class MultiHostTests(MultiHostTests.DurableServerDatabase database
         await ledger.RecordAsync(Batches.ToRecord(batch));
 
         var messages = await database.ScalarAsync<long>($"""
-            SELECT count(*) FROM pg_get_wal_records_info_till_end_of_wal('{before}')
+            SELECT count(*) FROM pg_get_wal_records_info('{before}', pg_current_wal_flush_lsn())
             WHERE resource_manager = 'LogicalMessage'
             """);
         Assert.Equal(0, messages);

@@ -60,7 +60,7 @@ public static class ContainersVerb
     {
         // Their values are those of the environment, if any.
         var built = await docker.RunAsync(
-            "compose", "build", "--build-arg", "FRAMEWORK", "--build-arg", "NUGET_AUDIT");
+            "compose", "build", "--build-arg", "FRAMEWORK", "--build-arg", "RID", "--build-arg", "NUGET_AUDIT");
         if (built.Succeeded)
         {
             if (Docker.IsOwn)
