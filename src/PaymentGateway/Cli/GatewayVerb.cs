@@ -15,7 +15,7 @@ internal sealed class GatewayVerb : Command
         "--url", $"Where the gateway is; default: {UrlVariable}, or {DefaultUrl}. http://unix:/path is a socket. "
             + "`status` asks the next of several when one does not answer, other verbs ask the first alone.", "url");
 
-    private static readonly Option<string> Token = Text("--token", $"An operator's token; or {TokenVariable}.", "token");
+    private static readonly Option<string> Token = Text("--token", $"A token; default: {TokenVariable}.", "token");
 
     /// <param name="asksNext">Asks the next URL when one is unavailable; only for a verb that changes nothing.</param>
     public GatewayVerb(
