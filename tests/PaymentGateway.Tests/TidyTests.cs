@@ -10,10 +10,6 @@ public sealed class TidyTests
     private static readonly Regex PutOff = new(@"\bTODO\b|\bFIXME\b|^\s*#(end)?region");
     // Unlike a variable it has small letters, and no two underscores at once.
     private static readonly Regex TestName = new("`(?=\\w*[a-z])([A-Z][A-Za-z0-9]*(?:_[A-Za-z0-9]+){2,})`");
-    // Records, enums and JSON contexts have one only where they do not explain themselves.
-    private static readonly Regex TypeDeclaration = new(
-        @"^\s*((public|internal|private|protected|static|sealed|abstract|partial|readonly|file) )+"
-        + @"(class|struct|interface)\b(?!.*: JsonSerializerContext)");
 
     private const int ColumnsMax = 120;
     private const int ParametersMax = 8;
@@ -50,22 +46,6 @@ public sealed class TidyTests
             .Where(made => made.GetParameters()
                 .Count(given => !given.ParameterType.IsAssignableTo(typeof(ILogger))) > ParametersMax)
             .Select(made => $"{made.DeclaringType}: {made.GetParameters().Length} parameters"));
-
-    // Records, enums and JSON contexts may explain themselves.
-    [Fact]
-    public void Every_class_has_a_summary()
-    {
-        var missing = Sources.SelectMany(file =>
-        {
-            var lines = File.ReadAllLines(file);
-            return Enumerable.Range(0, lines.Length)
-                .Where(at => TypeDeclaration.IsMatch(lines[at]) && !HasSummary(lines, at)
-                    && !lines[at].Contains(": JsonSerializerContext", StringComparison.Ordinal))
-                .Select(at => $"{Name(file)}:{at + 1}: {lines[at].Trim()}");
-        });
-
-        AssertNone(missing);
-    }
 
     [Fact]
     public void Versions_of_packages_are_in_one_file()
@@ -116,23 +96,6 @@ public sealed class TidyTests
                     && definitions.Contains((string)data.ConstructorArguments[0].Value!))
                 != type.GetCustomAttributesData().Any(data => data.AttributeType == typeof(TraitAttribute)))
             .Select(type => $"{type.Name}: a collection that runs alone, and no trait; or the other way round"));
-    }
-
-    private static bool HasSummary(string[] lines, int at)
-    {
-        var above = at - 1;
-        // An attribute of a type that is not nested may have several lines.
-        while (above >= 0 && (lines[above].TrimStart().StartsWith('[')
-            || (!lines[at].StartsWith(' ') && lines[above].StartsWith("    ", StringComparison.Ordinal))
-            || lines[above].TrimStart().StartsWith("///", StringComparison.Ordinal)))
-        {
-            if (lines[above].Contains("<summary>", StringComparison.Ordinal))
-                return true;
-            above--;
-        }
-
-        // Generated log messages are private and the last of a file; their place is the same everywhere.
-        return lines[at].TrimStart().StartsWith("private", StringComparison.Ordinal);
     }
 
     private static IEnumerable<string> Lines(IEnumerable<string> files, Predicate<string> isWrong) =>

@@ -18,13 +18,13 @@ internal static class CommandLine
     };
 
     /// <summary>Every verb with its options; `--help` shows them.</summary>
-    public static RootCommand Create() => new("A payment gateway: runs it, or asks one that runs.")
+    public static RootCommand Create() => new("Run a payment gateway, or operate one that runs.")
     {
-        new Command(RunName, "Takes payments until it is told to stop; the same without a verb.")
+        new Command(RunName, "Run the gateway until SIGTERM. A start without a verb does the same.")
         {
             new Argument<string[]>("settings")
             {
-                Description = "Such as --Gateway:Storage:Profile=Durable; docs/configuration.md has them all.",
+                Description = "A setting, such as --Gateway:Storage:Profile=Durable; docs/configuration.md lists them.",
             },
         },
         MigrateVerb.Create(), MigrateVerb.CreateRestored(), HealthcheckVerb.Create(), PaymentVerbs.CreateStatus(),

@@ -30,7 +30,7 @@ internal static class CompletionVerb
     {
         Shell.AcceptOnlyFromAmong("bash", "zsh");
         var completion = new Command(
-            "completion", "Prints a script that completes verbs and options: source <(PaymentGateway completion bash)")
+            "completion", "Print a script that completes verbs and options: source <(PaymentGateway completion bash)")
         {
             Shell,
         };

@@ -13,17 +13,17 @@ internal static class ConformanceVerb
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(20);
 
     private static readonly Option<string> Url = GatewayVerb.Text(
-        "--url", "The processor's base URL; it stores some payments of this check.", "url");
+        "--url", "The processor's base URL. The check stores some payments there.", "url");
 
     private static readonly Option<string> Token = GatewayVerb.Text(
         "--token",
-        $"Its administrator's token; {TokenVariable}: its sums are checked too, and its switches where it has any.",
+        $"Its administrator's token; default: {TokenVariable}. With it, sums and switches are checked too.",
         "token");
 
     public static Command Create()
     {
         Url.Required = true;
-        var verb = new Command("conformance", "Says what a processor gets wrong; exit code 65 when it does.")
+        var verb = new Command("conformance", "Check a processor against its contract; exit code 65 when it breaks it.")
         {
             Url, Token, Report.Json,
         };

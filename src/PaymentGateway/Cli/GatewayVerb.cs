@@ -12,10 +12,10 @@ internal sealed class GatewayVerb : Command
     private const string DefaultUrl = "http://localhost:9101;http://localhost:9102";
 
     private static readonly Option<string> Url = Text(
-        "--url", $"Where the gateway is; {UrlVariable}, or {DefaultUrl}. http://unix:/path for a socket. "
+        "--url", $"Where the gateway is; default: {UrlVariable}, or {DefaultUrl}. http://unix:/path is a socket. "
             + "`status` asks the next of several when one does not answer, other verbs ask the first alone.", "url");
 
-    private static readonly Option<string> Token = Text("--token", $"The admin token; {TokenVariable}.", "token");
+    private static readonly Option<string> Token = Text("--token", $"A token; default: {TokenVariable}.", "token");
 
     /// <param name="asksNext">Asks the next URL when one is unavailable; only for a verb that changes nothing.</param>
     public GatewayVerb(

@@ -18,7 +18,7 @@ internal static class HealthcheckVerb
 
     public static Command Create()
     {
-        var verb = new Command(Name, $"Says whether the instance on {UrlsVariable} can take payments: 0, or 1.");
+        var verb = new Command(Name, $"Check that the instance on {UrlsVariable} takes payments; exit code 1 if not.");
         verb.SetAction(static (_, _) => RunAsync());
         return verb;
     }

@@ -15,10 +15,10 @@ internal static class MigrateVerb
     private const int CommandSeconds = 3_600;
 
     private static readonly Option<string> Ledger = GatewayVerb.Text(
-        "--ledger", "The connection string; the setting ConnectionStrings__Ledger.", "string");
+        "--ledger", "The connection string; default: the setting ConnectionStrings__Ledger.", "string");
 
     private static readonly Option<string> Profile = GatewayVerb.Text(
-        "--profile", "Unlogged or Durable; the setting Gateway__Storage__Profile, or Durable.", "profile");
+        "--profile", "Unlogged or Durable; default: the setting Gateway__Storage__Profile, or Durable.", "profile");
 
     private static readonly Option<string[]> Also = new("--also")
     {
@@ -27,10 +27,10 @@ internal static class MigrateVerb
     };
 
     public static Command Create() => Create(
-        "migrate", "Brings the tables to this version; the earlier one may run meanwhile.", restored: false);
+        "migrate", "Bring the tables to this version; instances of the earlier one may run on.", restored: false);
 
     public static Command CreateRestored() => Create(
-        "restored", "Makes a ledger that was restored from a backup safe, before the first start.", restored: true);
+        "restored", "Make a ledger that was restored from a backup safe, before the first start.", restored: true);
 
     private static Command Create(string name, string description, bool restored)
     {

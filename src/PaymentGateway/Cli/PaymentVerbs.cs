@@ -14,33 +14,33 @@ internal static class PaymentVerbs
 
     private const int LimitMax = 100_000;
 
-    private static readonly Argument<Guid?> Shown = Id("The correlationId.", ArgumentArity.ExactlyOne);
+    private static readonly Argument<Guid?> Shown = Id("The correlationId of the payment.", ArgumentArity.ExactlyOne);
 
     private static readonly Argument<Guid?> Replayed =
-        Id("The correlationId of the one to replay.", ArgumentArity.ZeroOrOne);
+        Id("The correlationId of the payment to replay; or give --all.", ArgumentArity.ZeroOrOne);
 
-    private static readonly Option<bool> All = new("--all") { Description = "Replay all of them." };
+    private static readonly Option<bool> All = new("--all") { Description = "Replay all parked payments." };
 
     // Takes no value, because `--yes false` would count as given.
     private static readonly Option<bool> Yes = new("--yes")
     {
-        Description = "Really: every payment is deleted.",
+        Description = "Confirms that every payment is to be deleted; there is no way back.",
         Arity = ArgumentArity.Zero,
     };
 
     private static readonly Option<string> Reason =
-        GatewayVerb.Text("--reason", "Only those parked for this reason, the whole text.", "text");
+        GatewayVerb.Text("--reason", "Only payments that were parked for exactly this reason.", "text");
 
     // The gateway checks the values and says what they may be.
     private static readonly Option<string>[] Filters =
     [
-        GatewayVerb.Text("--state", "Only those that are accepted, in_doubt, settled or parked.", "state"),
-        GatewayVerb.Text("--processor", "Only those settled by this processor.", "processor"),
+        GatewayVerb.Text("--state", "Only payments in this state: accepted, in_doubt, settled or parked.", "state"),
+        GatewayVerb.Text("--processor", "Only payments that this processor has settled.", "processor"),
         Reason,
-        GatewayVerb.Text("--payer", "Only those that came with a token of this payer.", "payer"),
+        GatewayVerb.Text("--payer", "Only payments that came with a token of this payer.", "payer"),
         GatewayVerb.Text(
-            "--from", "Only those accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
-        GatewayVerb.Text("--to", "Only those accepted then or earlier.", "time"),
+            "--from", "Only payments accepted then or later; ISO 8601, UTC unless a zone is given.", "time"),
+        GatewayVerb.Text("--to", "Only payments accepted then or earlier.", "time"),
     ];
 
     private static readonly Option<int> Limit = new("--limit")
@@ -60,33 +60,33 @@ internal static class PaymentVerbs
     };
 
     public static Command CreateStatus() => new GatewayVerb(
-        "status", "Says whether the gateway takes payments, what is settled and what is parked.",
+        "status", "Show whether the gateway takes payments, what is settled and what is parked.",
         static (gateway, _) => StatusAsync(gateway), asksNext: true);
 
     public static Command CreatePayments()
     {
         var show = new GatewayVerb(
-            "show", "Shows one payment; exit code 1 when there is none.",
+            "show", "Show one payment; exit code 1 when there is no such payment.",
             static async (gateway, parsed) => new Report(await gateway.AskAsync(
                 HttpMethod.Get, $"{PaymentEndpoints.Path}/{parsed.GetValue(Shown)}", ["correlationId", "state"])))
         {
             Shown,
         };
         var list = new GatewayVerb(
-            "list", "Lists payments, the newest first.",
+            "list", "List payments, the newest first.",
             static (gateway, parsed) => ListAsync(gateway, parsed, "payments", PaymentEndpoints.Path, Filters))
         {
             Limit,
         };
         foreach (var filter in Filters)
             list.Add(filter);
-        return new Command("payments", "Finds payments.") { show, list };
+        return new Command("payments", "Show and list payments.") { show, list };
     }
 
     public static Command CreateParked()
     {
         var replay = new GatewayVerb(
-            "replay", "Gives parked payments back to be settled; exit code 1 when there is no such one.", ReplayAsync)
+            "replay", "Replay one parked payment, or all; exit code 1 when it is not parked.", ReplayAsync)
         {
             Replayed, All, Reason,
         };
@@ -98,13 +98,13 @@ internal static class PaymentVerbs
             else if (one && given.GetValue(Reason) is not null)
                 given.AddError("--reason goes with --all");
         });
-        return new Command("parked", "Replays the payments that a processor refused for good.") { replay };
+        return new Command("parked", "Replay payments that a processor has rejected.") { replay };
     }
 
     public static Command CreatePurge()
     {
         var purge = new GatewayVerb(
-            "purge", "Empties the ledger: every payment is deleted, settled or not.",
+            "purge", "Purge all payments, settled or not, at every instance.",
             static async (gateway, _) =>
             {
                 await gateway.AskAsync(HttpMethod.Post, AuditEndpoints.PurgePath, []);
@@ -118,7 +118,7 @@ internal static class PaymentVerbs
     }
 
     public static Command CreateActions() => new GatewayVerb(
-        "actions", "Lists what operators did, the newest first.",
+        "actions", "List operators' actions, the newest first.",
         static (gateway, parsed) => ListAsync(gateway, parsed, "actions", ActionsEndpoint.Path))
     {
         Limit,

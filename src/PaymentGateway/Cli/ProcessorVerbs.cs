@@ -7,15 +7,15 @@ namespace PaymentGateway.Cli;
 internal static class ProcessorVerbs
 {
     private static readonly Argument<string> Name =
-        new("name") { Description = "The processor's, as in Gateway__Processors__<name>__BaseUrl, in small letters." };
+        new("name") { Description = "The name, as in Gateway__Processors__<name>__BaseUrl, in small letters." };
 
     private static readonly Option<bool> Yes =
-        new("--yes") { Description = "Needed: what it has charged all the same is charged twice." };
+        new("--yes") { Description = "Confirms it: a payment that was charged all the same is charged twice." };
 
     public static Command Create()
     {
         var notCharged = new GatewayVerb(
-            "not-charged", "Says that a processor has not charged the payments that are in doubt there.",
+            "not-charged", "Release the payments in doubt at a processor, which has not charged them.",
             static async (gateway, parsed) =>
             {
                 var name = Uri.EscapeDataString(parsed.GetValue(Name)!);
@@ -27,6 +27,6 @@ internal static class ProcessorVerbs
             Name, Yes,
         };
         notCharged.Demand(Yes, "not-charged lets other processors charge");
-        return new Command("processors", "Ends doubts at a processor that answers no more.") { notCharged };
+        return new Command("processors", "Release payments in doubt at a processor that is gone.") { notCharged };
     }
 }

@@ -7,18 +7,18 @@ namespace PaymentGateway.Cli;
 internal static class ReconcileVerb
 {
     private static readonly Option<string> From = GatewayVerb.Text(
-        "--from", "The first requestedAt; ISO 8601, UTC unless a zone is given. The oldest, where not given.", "time");
+        "--from", "The earliest requestedAt; ISO 8601, UTC unless a zone is given. Default: the oldest.", "time");
 
     private static readonly Option<string> To = GatewayVerb.Text(
-        "--to", "The last requestedAt. The latest that nothing is in flight of, where not given.", "time");
+        "--to", "The latest requestedAt. Default: the latest time of which nothing is in flight.", "time");
 
     private static readonly Option<bool> Repair = new("--repair")
     {
-        Description = "Record what a processor holds, and put back in doubt what none holds.",
+        Description = "Repair: record what a processor holds, and put back in doubt what none holds.",
     };
 
     public static Command Create() => new GatewayVerb(
-        "reconcile", "Compares the ledger with the processors; exit code 65 when they differ.", AskAsync)
+        "reconcile", "Compare the ledger with the processors; exit code 65 when they differ.", AskAsync)
     {
         From, To, Repair,
     };

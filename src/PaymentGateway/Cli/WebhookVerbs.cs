@@ -7,23 +7,23 @@ namespace PaymentGateway.Cli;
 internal static class WebhookVerbs
 {
     private static readonly Argument<string> Name =
-        new("name") { Description = "The endpoint's, as in Gateway__Webhooks__<name>__Url." };
+        new("name") { Description = "The endpoint's name, as in Gateway__Webhooks__<name>__Url." };
 
     private static readonly Option<string> After = GatewayVerb.Text(
-        "--after", "The position of an event: those after it are delivered again; all that are kept, where not given.",
+        "--after", "Redeliver only the events after this event's position. Default: all that are kept.",
         "position");
 
-    public static Command Create() => new("webhooks", "Shows and tests the endpoints that events are delivered to.")
+    public static Command Create() => new("webhooks", "List, test and replay webhook endpoints.")
     {
         new GatewayVerb(
-            "list", "Lists the endpoints, with the failure of those that fail.",
+            "list", "List webhook endpoints, with the failure of those that fail.",
             static async (gateway, _) =>
             {
                 var answer = await gateway.AskAsync(HttpMethod.Get, WebhookEndpoints.Path, ["webhooks"]);
                 return new Report(answer["webhooks"]!.DeepClone());
             }),
         new GatewayVerb(
-            "replay", "Delivers events again, at once where the endpoint fails.",
+            "replay", "Redeliver events to an endpoint; one that fails is tried at once.",
             static async (gateway, parsed) =>
             {
                 var path = GatewayVerb.Query(parsed, $"{PathOf(parsed)}/replay", After);
@@ -34,7 +34,7 @@ internal static class WebhookVerbs
             Name, After,
         },
         new GatewayVerb(
-            "test", "Sends an event of the type webhook.test; exit code 1 when it is not taken.",
+            "test", "Send a test event (webhook.test) to an endpoint; exit code 1 when it is not taken.",
             static async (gateway, parsed) =>
             {
                 var answer = await gateway.AskAsync(HttpMethod.Post, $"{PathOf(parsed)}/test", ["delivered"]);

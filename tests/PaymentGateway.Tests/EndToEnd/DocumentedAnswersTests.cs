@@ -235,7 +235,6 @@ public sealed class DocumentedAnswersTests : IAsyncLifetime, IDisposable
         await Task.WhenAll(Document.Operations
             .Where(operation => operation.Responses[503].ToJsonString()
                 .Contains("/LedgerUnavailable\"", StringComparison.Ordinal) && operation.Id != "followOps")
-            .Append(Document["acceptPayment"])
             .Select(operation => Eventually.HoldsAsync(
                 async () =>
                 {

@@ -8,8 +8,10 @@ namespace PaymentGateway.Tests.Hosting.Http;
 
 public sealed class OpenApiTests
 {
-    private static readonly Regex Row = new(
-        @"^\| `([a-z-]+)` \| ([^|]+?) \| ([\d, ]+?) \| ([^|]+?) \| ([^|]+?) \|", RegexOptions.Multiline);
+    // The name of a problem, its title and statuses, and its text.
+    private static readonly Regex Section = new(
+        @"^## `([a-z-]+)`\n\*\*([^*\n]+)\*\*, ([\d, ]+)\n\n(.+?)\n(?=\n## |\z)",
+        RegexOptions.Multiline | RegexOptions.Singleline);
     private static readonly Regex Reference = new("\"#/components/schemas/([A-Za-z]+)\"");
     private static readonly Regex Link = new(@"\[([^\]]+)\]\([^)]*\)");
 
@@ -53,9 +55,9 @@ public sealed class OpenApiTests
     [Fact]
     public void Problems_are_those_of_the_page_with_its_words_and_those_of_the_code()
     {
-        var told = Row.Matches(File.ReadAllText(Repository.PathOf("docs", "problems.md"))).Select(row =>
-            (Type: Problem.TypePrefix + row.Groups[1].Value, Title: row.Groups[2].Value,
-                Statuses: row.Groups[3].Value, Words: Plain($"{row.Groups[4].Value} {row.Groups[5].Value}"))).ToList();
+        var told = Section.Matches(File.ReadAllText(Repository.PathOf("docs", "problems.md"))).Select(section =>
+            (Type: Problem.TypePrefix + section.Groups[1].Value, Title: section.Groups[2].Value,
+                Statuses: section.Groups[3].Value, Words: Plain(section.Groups[4].Value))).ToList();
 
         var documented = DocumentedProblems().Select(problem => (
             TextOf(problem, "type"), TextOf(problem, "title"), StatusesOf(problem),
@@ -66,7 +68,7 @@ public sealed class OpenApiTests
             .Select(one => (one.Type, one.Title, one == Problems.BadRequest ? "400, 408" : $"{one.Status}"));
 
         Assert.Equal(told, documented);
-        Assert.Equal(told.Select(row => (row.Type, row.Title, row.Statuses)).Order(), answered.Order());
+        Assert.Equal(told.Select(one => (one.Type, one.Title, one.Statuses)).Order(), answered.Order());
     }
 
     [Fact]
@@ -215,7 +217,7 @@ public sealed class OpenApiTests
     }
 
     private static string Plain(string markdown) =>
-        Link.Replace(markdown, "$1").Replace("`", "", StringComparison.Ordinal);
+        Link.Replace(markdown, "$1").Replace("`", "", StringComparison.Ordinal).Replace('\n', ' ');
 
     private static void AssertNone(string what, IEnumerable<string> names)
     {
