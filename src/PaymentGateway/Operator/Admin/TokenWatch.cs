@@ -62,7 +62,9 @@ internal sealed partial class TokenWatch(
 
         if (fault == _fault && fault != _told)
         {
-            if (fault is not null)
+            if (fault is null)
+                Log.Right(_log);
+            else
                 Log.Kept(_log, fault);
             _told = fault;
         }
@@ -136,5 +138,8 @@ internal sealed partial class TokenWatch(
         [LoggerMessage(13, LogLevel.Error,
             "Failed to read the tokens again, those that still have their files stay in force: {Reason}")]
         public static partial void Kept(ILogger log, string reason);
+
+        [LoggerMessage(16, LogLevel.Information, "The files of the tokens are right again")]
+        public static partial void Right(ILogger log);
     }
 }

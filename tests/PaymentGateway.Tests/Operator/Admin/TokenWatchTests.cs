@@ -79,6 +79,7 @@ public sealed class TokenWatchTests : OwnRig
 
         Write("shop__Role", "Pay");
         await LoggedAsync(12);
+        await LoggedAsync(16);
         Assert.Equal(HttpStatusCode.Accepted, await PayAsync(New));
         Assert.DoesNotContain(Old, Messages(), StringComparison.Ordinal);
         Assert.DoesNotContain(New, Messages(), StringComparison.Ordinal);
