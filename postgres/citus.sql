@@ -28,6 +28,12 @@ CREATE FUNCTION writers_of_citus() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEG
 
 CREATE OR REPLACE VIEW unfinished_writers AS SELECT writer FROM writers_of_citus() AS writer;
 
+-- What has committed here may be invisible at a worker until its recovery, which forgets the row of that transaction.
+CREATE OR REPLACE FUNCTION oldest_transaction() RETURNS xid8 LANGUAGE sql STABLE AS $$
+    SELECT least(xid, (SELECT min(xid - ((xid - xmin::text::bigint) & 4294967295)) FROM pg_dist_transaction
+                       WHERE (xid - xmin::text::bigint) & 4294967295 < 2147483648))::text::xid8
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid) AS running $$;
+
 -- At least the shards of a worker.
 ALTER SYSTEM SET citus.max_cached_conns_per_worker = 16;
 
@@ -38,5 +44,6 @@ ALTER SYSTEM SET citus.recover_2pc_interval = '5s';
 
 SELECT pg_reload_conf();
 
--- The coordinator's limit of a statement does not reach the workers.
-SELECT run_command_on_all_nodes('ALTER ROLE gateway SET lock_timeout = ''300ms''');
+-- The coordinator's limit of a statement does not reach the workers. Citus repeats this there, where the role was
+-- created in this database.
+ALTER ROLE gateway SET lock_timeout = '300ms';

@@ -24,7 +24,7 @@ internal sealed class LeaseStore(
             WHERE new.id <= 14
             ON CONFLICT DO NOTHING
             RETURNING id, name
-        ), polled AS (INSERT INTO processor_health (processor) SELECT id FROM named ON CONFLICT DO NOTHING)
+        ), polled AS (INSERT INTO processor_health (processor) SELECT name FROM named ON CONFLICT DO NOTHING)
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 
