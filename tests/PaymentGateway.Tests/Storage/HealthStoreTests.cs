@@ -36,7 +36,7 @@ public sealed class HealthStoreTests : OwnDatabase
     {
         await Database.Health.PublishAsync(new HealthArgs("fallback", true, 1234));
         await Database.ExecuteAsync(
-            "UPDATE processor_health SET observed_at = observed_at - interval '3 seconds' WHERE processor = 'fallback'");
+            "UPDATE processor_health SET observed_at = observed_at - interval '3 s' WHERE processor = 'fallback'");
 
         var rows = await Database.Health.ReadAsync();
 
