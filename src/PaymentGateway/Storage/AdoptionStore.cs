@@ -54,14 +54,15 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
             SELECT epoch, used_processors FROM leases
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
+        ), rest AS MATERIALIZED (
+            -- First: several servers run each part of a statement after those before it. After payments have moved or
+            -- left the page, it would end later, and the search would skip as many. What comes late has a writer that
+            -- is awaited.
+            {NextPage}
         ), orphans AS (
             SELECT correlation_id, accepted_at, may_be_at IS NULL AS was_as_accepted FROM ({Page}) AS page
             WHERE EXISTS (SELECT 1 FROM claim) AND is_unsettled
             ORDER BY accepted_at LIMIT @Limit
-        ), rest AS MATERIALIZED (
-            -- Before payments move: several servers run each part of a statement after those before it, and would look
-            -- at the page that is left.
-            {NextPage}
         ), lowered AS (
             -- The adopter's own low-water mark, otherwise its death would leave older payments unseen. A closed adopter
             -- gets nothing, because nobody searches its epoch any more.

@@ -70,7 +70,7 @@ internal sealed class LeaseStore(
 
     private const string ReleaseSql = $"""
         WITH rest AS MATERIALIZED (
-            -- Before payments move, as in an adoption.
+            -- First, as in an adoption.
             {AdoptionStore.NextPage}
         ), released AS (
             UPDATE payments
