@@ -20,16 +20,16 @@ CREATE TABLE payers (
     name text NOT NULL UNIQUE
 );
 
--- The processors' health, polled by one instance for all of them.
+-- The processors' health by name, polled by one instance for all of them.
 CREATE TABLE processor_health (
-    processor       smallint PRIMARY KEY,
+    processor       text PRIMARY KEY,
     failing         boolean NOT NULL DEFAULT false,
     min_response_ms integer NOT NULL DEFAULT 0,
     polled_at       timestamptz NOT NULL DEFAULT '-infinity',
     observed_at     timestamptz NOT NULL DEFAULT '-infinity'
 );
 
-INSERT INTO processor_health (processor) VALUES (1), (2);
+INSERT INTO processor_health (processor) VALUES ('default'), ('fallback');
 
 -- The epochs: each is the time of an instance from its start, or from a lost lease, to its end. Its number owns
 -- payments. Epoch 0 is closed from the beginning: it owns what a clean stop or an operator has released to any adopter.
@@ -142,7 +142,7 @@ CREATE UNLOGGED TABLE doubts (
 -- What the processors have charged; the key makes a second record impossible, as an id is accepted at one time only.
 -- The time comes first so that new rows meet in the same few pages of the index, however large the ledger is.
 -- attempts: the charges that were sent; null where unknown.
--- recorded_by: the position of its event (event_position). Null after a correction, which moves the event to
+-- recorded_by: the position of its event (EventStore.OwnPosition). Null after a correction, which moves the event to
 -- payment_events.
 CREATE UNLOGGED TABLE settlements (
     correlation_id uuid NOT NULL,
@@ -276,14 +276,14 @@ CREATE OR REPLACE VIEW unfinished_writers AS
     WHERE relation = to_regclass('payments') AND mode = 'RowExclusiveLock'
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
--- list_payments and remove_old_payments are several statements each, because a store of several servers joins no page
--- of payments with leases, and locks no rows of a distributed table by a query. They are functions, because an instance
--- that is frozen between two statements of its own would keep the locks of the first.
+-- list_payments, list_events and remove_old_payments are several statements each, because a database of several servers
+-- joins no page of payments with leases, has no snapshot for two queries, and locks no rows of a distributed table by a
+-- query. They are functions, because an instance that is frozen between two statements of its own would keep the locks
+-- of the first. Plans are made for the given values, otherwise a page may read a whole backlog.
 
 -- A page of payments before a position for each owner: of all payments, of those with an owner (settled ones are among
 -- them, so that a page costs as many rows as it has), or of parked ones. A call has one snapshot, because payments
--- change owners. Plans are made for the given values, otherwise a page may read a whole backlog. Payments are locked
--- before settlements, as by a purge.
+-- change owners. Payments are locked before settlements, as by a purge.
 CREATE OR REPLACE FUNCTION list_payments(
     which text, from_at timestamptz, before_at timestamptz, before_id uuid, page_max int)
 RETURNS TABLE (
@@ -336,13 +336,48 @@ BEGIN
           AND (which <> 'all' OR (
               SELECT true FROM settlements AS s WHERE s.accepted_at = payments.accepted_at
                 AND s.correlation_id = payments.correlation_id) IS NULL)
-        ORDER BY accepted_at DESC FETCH FIRST (page_max) ROWS WITH TIES;
+        ORDER BY accepted_at DESC, correlation_id DESC LIMIT page_max;
     END LOOP;
 END $$;
 
--- The position of what a transaction of this server records. No view, because the table could not be dropped beside it.
-CREATE OR REPLACE FUNCTION event_position(transaction xid8) RETURNS xid8 LANGUAGE plpgsql STABLE AS $$
-BEGIN RETURN (SELECT (transaction::text::bigint + position_offset)::text::xid8 FROM ledger WHERE id = 1); END $$;
+-- All transactions before this one have ended. postgres/citus.sql replaces it.
+CREATE OR REPLACE FUNCTION oldest_transaction() RETURNS xid8 LANGUAGE sql STABLE AS
+$$ SELECT pg_snapshot_xmin(pg_current_snapshot()) $$;
+
+-- A page of each table's events after a position, and a row without a kind: every transaction before its position has
+-- ended, and rows of a later one may still be invisible (docs/decisions/0031-events-by-transaction.md). Rows up to
+-- forgotten_by are left out: retention may keep some, but a page of them would have no next one. Rows after a crash
+-- that is not marked yet have no position, and are left out too. Transactions are read whole, because an order by id as
+-- well may sort all that follow; nothing is looked up for a row, because several servers would then cut a transaction.
+CREATE OR REPLACE FUNCTION list_events(from_transaction xid8, after_id uuid, page_max int)
+RETURNS TABLE (
+    recorded_by xid8, kind text, correlation_id uuid, accepted_at timestamptz, amount_cents bigint, processor smallint,
+    requested_at timestamptz, reason text, occurred_at timestamptz, generation int, resets int, forgotten_by xid8)
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+DECLARE
+    feed record;
+BEGIN
+    SELECT (oldest_transaction()::text::bigint + position_offset)::text::xid8 AS before, generation, resets,
+           forgotten_by, EXISTS (SELECT 1 FROM ledger_intact) AS intact INTO feed FROM ledger WHERE id = 1;
+    RETURN QUERY SELECT feed.before, NULL, NULL::uuid, NULL::timestamptz, NULL::bigint, NULL::smallint,
+        NULL::timestamptz, NULL, NULL::timestamptz, feed.generation, feed.resets, feed.forgotten_by;
+    IF NOT feed.intact THEN
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT recorded_by, 'settled', correlation_id, accepted_at, amount_cents, processor, requested_at,
+        NULL, requested_at, feed.generation, feed.resets, feed.forgotten_by
+    FROM settlements
+    WHERE recorded_by >= from_transaction AND (recorded_by, correlation_id) > (from_transaction, after_id)
+      AND recorded_by > feed.forgotten_by AND recorded_by < feed.before
+    ORDER BY recorded_by FETCH FIRST (page_max) ROWS WITH TIES;
+    RETURN QUERY SELECT recorded_by, kind, correlation_id, accepted_at, amount_cents, processor, requested_at, reason,
+        occurred_at, feed.generation, feed.resets, feed.forgotten_by
+    FROM payment_events
+    WHERE recorded_by >= from_transaction AND (recorded_by, correlation_id) > (from_transaction, after_id)
+      AND recorded_by > feed.forgotten_by AND recorded_by < feed.before
+    ORDER BY recorded_by FETCH FIRST (page_max) ROWS WITH TIES;
+END $$;
 
 -- Moves positions on, past every one that the ledger ever gave: where it is on another server, whose transaction ids
 -- differ, and where it is restored, after which the same server may give its ids again. They go on at the time in
@@ -434,13 +469,17 @@ BEGIN
         RETURNING correlation_id
     )
     SELECT array_agg(correlation_id) INTO gone FROM removed;
-    WITH removed AS (
-        DELETE FROM settlements
-        WHERE requested_at >= page.first AND requested_at <= page.last AND correlation_id = ANY(gone)
-          AND (accepted_at, correlation_id) IN (SELECT * FROM unnest(page.times, page.ids))
-        RETURNING recorded_by
-    )
-    SELECT count(*) AS rows, max(recorded_by) AS last INTO settled FROM removed;
+    SELECT 0::bigint AS rows, NULL::xid8 AS last INTO settled;
+    -- Otherwise several servers refuse the deletion, because it compares times with null.
+    IF gone IS NOT NULL THEN
+        WITH removed AS (
+            DELETE FROM settlements
+            WHERE requested_at >= page.first AND requested_at <= page.last AND correlation_id = ANY(gone)
+              AND (accepted_at, correlation_id) IN (SELECT * FROM unnest(page.times, page.ids))
+            RETURNING recorded_by
+        )
+        SELECT count(*) AS rows, max(recorded_by) AS last INTO settled FROM removed;
+    END IF;
     IF settled.rows <> coalesce(cardinality(gone), 0) THEN
         RAISE EXCEPTION 'a payment was put back meanwhile' USING ERRCODE = 'serialization_failure';
     END IF;

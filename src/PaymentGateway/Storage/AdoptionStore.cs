@@ -27,15 +27,20 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
         "SELECT epoch FROM leases WHERE epoch = ANY(@Epochs) AND adopted_at IS NULL";
 
     // A page of an owner's payments by time. Settled ones count, otherwise many of them would make a statement slow.
-    // The page has all payments of its last time, so that the next page begins after that.
-    public const string Page = """
-        SELECT correlation_id, accepted_at, may_be_at FROM payments
+    // It says itself what is unsettled, because a database of several servers looks nothing up for the rows of a page.
+    // On one server it has all payments of its last time.
+    public const string Page = $"""
+        SELECT correlation_id, accepted_at, may_be_at, {PaymentStore.IsUnsettled} AS is_unsettled FROM payments
         WHERE owner_epoch = @Epoch AND accepted_at >= @LowWaterMark
         ORDER BY accepted_at FETCH FIRST @Rows ROWS WITH TIES
         """;
 
+    // The next page begins with the last time of this one, because several servers may cut a page within a time. After
+    // a page of one time it begins later, otherwise the search would stay there.
     public const string NextPage = $"""
-        (SELECT CASE WHEN count(*) >= @Rows THEN max(accepted_at) + interval '1 microsecond' END FROM ({Page}) AS page)
+        SELECT CASE WHEN count(*) >= @Rows
+                    THEN greatest(max(accepted_at), min(accepted_at) + interval '1 microsecond') END AS next
+        FROM ({Page}) AS page
         """;
 
     // A row's set of processors plus those that its owner may have used.
@@ -49,9 +54,14 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
             SELECT epoch, used_processors FROM leases
             WHERE epoch = @Epoch AND (SELECT set_config('lock_timeout', '300ms', true)) IS NOT NULL
             FOR UPDATE SKIP LOCKED
+        ), rest AS MATERIALIZED (
+            -- First: several servers run each part of a statement after those before it. After payments have moved or
+            -- left the page, it would end later, and the search would skip as many. What comes late has a writer that
+            -- is awaited.
+            {NextPage}
         ), orphans AS (
-            SELECT correlation_id, accepted_at, may_be_at IS NULL AS was_as_accepted FROM ({Page}) AS payments
-            WHERE EXISTS (SELECT 1 FROM claim) AND {PaymentStore.IsUnsettled}
+            SELECT correlation_id, accepted_at, may_be_at IS NULL AS was_as_accepted FROM ({Page}) AS page
+            WHERE EXISTS (SELECT 1 FROM claim) AND is_unsettled
             ORDER BY accepted_at LIMIT @Limit
         ), lowered AS (
             -- The adopter's own low-water mark, otherwise its death would leave older payments unseen. A closed adopter
@@ -70,7 +80,7 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
             RETURNING correlation_id, amount_cents, accepted_at, owner_epoch, may_be_at, held_by
         )
         SELECT CASE WHEN (SELECT count(*) FROM orphans) = @Limit THEN (SELECT max(accepted_at) FROM orphans)
-                    ELSE {NextPage} END AS next,
+                    ELSE (SELECT next FROM rest) END AS next,
                moved.correlation_id, moved.amount_cents, moved.accepted_at, moved.owner_epoch, moved.may_be_at,
                moved.held_by, coalesce(was_as_accepted, false) AS was_as_accepted
         FROM lowered LEFT JOIN moved ON true LEFT JOIN orphans ON orphans.correlation_id = moved.correlation_id

@@ -4,46 +4,26 @@ namespace PaymentGateway.Storage;
 internal sealed class EventStore(SharedConnections shared)
 {
     /// <summary>What every INSERT of an event names as recorded_by, so that positions outlive the server.</summary>
-    public const string OwnPosition = "(SELECT event_position(pg_current_xact_id()))";
+    public const string OwnPosition =
+        "(SELECT (pg_current_xact_id()::text::bigint + position_offset)::text::xid8 FROM ledger WHERE id = 1)";
 
-    // Every transaction with an earlier position has ended.
-    private const string Running = "(SELECT event_position(pg_snapshot_xmin(pg_current_snapshot())))";
-
-    // Only ended transactions, because rows of a later one may still be invisible
-    // (docs/decisions/0031-events-by-transaction.md). Rows up to forgotten_by are left out: retention may keep some,
-    // but a page of them would have no next one. Rows after a crash that is not marked yet have no position, and are
-    // left out too. Transactions are read whole, because an order by id as well may sort all that follow.
-    private const string InPage = $"""
-        WHERE recorded_by >= @Transaction::xid8 AND (recorded_by, correlation_id) > (@Transaction::xid8, @Id)
-          AND recorded_by > (SELECT forgotten_by FROM ledger WHERE id = 1)
-          AND recorded_by < {Running} AND EXISTS (SELECT 1 FROM ledger_intact)
-        ORDER BY recorded_by FETCH FIRST @Limit ROWS WITH TIES
-        """;
-
-    // A subquery of the whole key, because a store of several servers joins no page.
-    private const string PayerOf = """
-        (SELECT (SELECT name FROM payers WHERE id = payer) FROM payments
-         WHERE payments.accepted_at = told.accepted_at AND payments.correlation_id = told.correlation_id) AS payer
-        """;
-
-    // The last row has no kind: every transaction before its own has ended.
-    private const string PageSql = $"""
-        SELECT page.recorded_by::text::bigint AS transaction, kind, correlation_id, accepted_at, amount_cents,
+    // The payers of a whole page at once, because several servers look nothing up for the rows of a function.
+    private const string PageSql = """
+        WITH page AS MATERIALIZED (
+            SELECT recorded_by, kind, correlation_id, accepted_at, amount_cents, processor, requested_at, reason,
+                   occurred_at, generation, resets, forgotten_by
+            FROM list_events(@Transaction::xid8, @Id, @Limit)
+        ), paid AS MATERIALIZED (
+            SELECT correlation_id, accepted_at, payer FROM payments
+            WHERE correlation_id = ANY(ARRAY(SELECT correlation_id FROM page)) AND payer IS NOT NULL
+        )
+        SELECT recorded_by::text::bigint AS transaction, kind, page.correlation_id, page.accepted_at, amount_cents,
                (SELECT name FROM processors WHERE id = page.processor) AS processor, requested_at, reason, occurred_at,
-               payer, generation, resets, forgotten_by::text::bigint AS forgotten_by
-        FROM (
-            (SELECT recorded_by, correlation_id, 'settled' AS kind, accepted_at, amount_cents, processor, requested_at,
-                    NULL::text AS reason, requested_at AS occurred_at, {PayerOf}
-             FROM settlements AS told {InPage})
-            UNION ALL
-            (SELECT recorded_by, correlation_id, kind, accepted_at, amount_cents, processor, requested_at, reason,
-                    occurred_at, {PayerOf}
-             FROM payment_events AS told {InPage})
-            UNION ALL
-            SELECT {Running}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-        ) AS page, ledger
-        WHERE ledger.id = 1
-        ORDER BY page.recorded_by, correlation_id
+               (SELECT name FROM payers WHERE id = paid.payer) AS payer, generation, resets,
+               forgotten_by::text::bigint AS forgotten_by
+        FROM page LEFT JOIN paid
+          ON paid.correlation_id = page.correlation_id AND paid.accepted_at = page.accepted_at
+        ORDER BY recorded_by, page.correlation_id
         """;
 
     // Whether its transaction has ended before all others or not: what stops the feed shows. A position of an earlier

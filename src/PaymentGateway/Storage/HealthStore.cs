@@ -7,18 +7,17 @@ internal sealed class HealthStore(SharedConnections shared)
     // quicker transaction that began later.
     private const string ClaimSql = """
         UPDATE processor_health SET polled_at = now()
-        WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval
-          AND processor = ANY(ARRAY(SELECT id FROM processors WHERE name = ANY(@Names)))
-        RETURNING (SELECT name FROM processors WHERE id = processor)
+        WHERE polled_at NOT BETWEEN now() - @Interval AND now() + @Interval AND processor = ANY(@Names)
+        RETURNING processor
         """;
 
     private const string PublishSql = """
         UPDATE processor_health SET failing = @Failing, min_response_ms = @MinResponseMs, observed_at = now()
-        WHERE processor = (SELECT id FROM processors WHERE name = @Processor)
+        WHERE processor = @Processor
         """;
 
     private const string ReadSql = """
-        SELECT (SELECT name FROM processors WHERE id = processor) AS processor, failing, min_response_ms,
+        SELECT processor, failing, min_response_ms,
                CASE WHEN observed_at = '-infinity' OR observed_at > now() + interval '1 second' THEN 1e9
                     ELSE extract(epoch FROM now() - observed_at) END::float8 AS age_seconds
         FROM processor_health

@@ -24,7 +24,7 @@ internal sealed class LeaseStore(
             WHERE new.id <= 14
             ON CONFLICT DO NOTHING
             RETURNING id, name
-        ), polled AS (INSERT INTO processor_health (processor) SELECT id FROM named ON CONFLICT DO NOTHING)
+        ), polled AS (INSERT INTO processor_health (processor) SELECT name FROM named ON CONFLICT DO NOTHING)
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 
@@ -69,17 +69,20 @@ internal sealed class LeaseStore(
     private const string CloseSql = "UPDATE leases SET closed_at = now() WHERE epoch = @Epoch AND closed_at IS NULL";
 
     private const string ReleaseSql = $"""
-        WITH released AS (
+        WITH rest AS MATERIALIZED (
+            -- First, as in an adoption.
+            {AdoptionStore.NextPage}
+        ), released AS (
             UPDATE payments
             SET owner_epoch = {Sql.Nobody}, may_be_at = CASE
                 WHEN correlation_id <> ALL(@InDoubt) THEN coalesce(may_be_at, 0)
                 ELSE {AdoptionStore.WithUsed} END
             FROM leases AS owner
             WHERE epoch = @Epoch AND owner_epoch = @Epoch AND correlation_id IN (
-                SELECT correlation_id FROM ({AdoptionStore.Page}) AS payments WHERE {PaymentStore.IsUnsettled})
+                SELECT correlation_id FROM ({AdoptionStore.Page}) AS page WHERE is_unsettled)
             RETURNING 1
         )
-        SELECT (SELECT count(*) FROM released) AS released, {AdoptionStore.NextPage} AS next
+        SELECT (SELECT count(*) FROM released) AS released, (SELECT next FROM rest) AS next
         """;
 
     /// <summary>Gives each name a permanent number.</summary>

@@ -73,13 +73,21 @@ internal sealed class ReconciliationStore : Db, IAsyncDisposable
 
     // The event of the settlement as it was, in its place: a reader that comes later gets it with the same id, and the
     // correction after it.
-    private const string KeepEvent = $"""
+    private const string KeepEvent = """
         kept AS (
             INSERT INTO payment_events (recorded_by, kind, correlation_id, accepted_at, amount_cents, processor,
                                         requested_at, occurred_at, recorded_at)
             SELECT recorded_by, 'settled', correlation_id, accepted_at, amount_cents, processor, requested_at,
                    requested_at, recorded_at
-            FROM settlements WHERE {IsAsRead} AND recorded_by IS NOT NULL
+            FROM was WHERE recorded_by IS NOT NULL
+        """;
+
+    // First, because a database of several servers runs each part of a statement after those before it.
+    private const string Was = $"""
+        was AS MATERIALIZED (
+            SELECT recorded_by, correlation_id, accepted_at, amount_cents, processor, requested_at, recorded_at
+            FROM settlements WHERE {IsAsRead}
+        )
         """;
 
     // An owner that settles the payment at this moment has the same key, so one of the two is stored.
@@ -104,7 +112,7 @@ internal sealed class ReconciliationStore : Db, IAsyncDisposable
         """;
 
     private const string CorrectSql = $"""
-        WITH locked_first AS (SELECT 1 FROM payments), corrected AS (
+        WITH locked_first AS (SELECT 1 FROM payments), {Was}, corrected AS (
             UPDATE settlements
             SET processor = {IdOfProcessor}, amount_cents = @AmountCents, requested_at = @RequestedAt,
                 recorded_by = NULL
@@ -130,7 +138,7 @@ internal sealed class ReconciliationStore : Db, IAsyncDisposable
     // beside its adopter (docs/decisions/0027-reconciliation.md). The payment comes first: if an adopter has locked its
     // row, its owner is compared again after the wait. The settlement is deleted only with it.
     private const string PutBackSql = $"""
-        WITH released AS (
+        WITH locked_first AS (SELECT 1 FROM payments), {Was}, released AS (
             {ParkedStore.PutBack}, held_by = NULL
             WHERE correlation_id = @Id AND accepted_at = @AcceptedAt AND owner_epoch = @WasOwner AND {IsSameLedger}
               AND NOT EXISTS (

@@ -7,10 +7,11 @@ internal sealed class RestoreStore(SharedConnections shared, LeaseStore leases)
 {
     // After the backup any unsettled payment may have been charged anywhere, parked ones too, because the lost ledger
     // may have replayed them. An instance that still runs notices that it has lost its epoch; no other gets its number.
+    // The set of processors is read apart, because several servers change no table of one beside a table of all.
     private const string DoubtAllSql = $"""
-        WITH marked AS (
-            UPDATE leases SET closed_at = coalesce(closed_at, now()), used_processors = used_processors
-                | (SELECT sum(1 << id) FROM processors WHERE name = ANY(@Names))::smallint
+        WITH used AS MATERIALIZED (SELECT {ParkedStore.AtAll} AS bits), marked AS (
+            UPDATE leases SET closed_at = least(closed_at, now()),
+                              used_processors = used_processors | (SELECT bits FROM used)
             WHERE epoch <> {Sql.Nobody} RETURNING epoch
         ), released AS (
             {ParkedStore.PutBack} WHERE owner_epoch = {Sql.Nobody}

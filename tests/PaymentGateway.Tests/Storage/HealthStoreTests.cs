@@ -26,7 +26,7 @@ public sealed class HealthStoreTests : OwnDatabase
         await Database.ExecuteAsync("UPDATE processor_health SET polled_at = polled_at - interval '4 seconds'");
         Assert.Empty(await ClaimAsync());
         await Database.ExecuteAsync(
-            "UPDATE processor_health SET polled_at = polled_at - interval '1.1 seconds' WHERE processor = 2");
+            "UPDATE processor_health SET polled_at = polled_at - interval '1.1 seconds' WHERE processor = 'fallback'");
 
         Assert.Equal("fallback", Assert.Single(await ClaimAsync()));
     }
@@ -36,7 +36,7 @@ public sealed class HealthStoreTests : OwnDatabase
     {
         await Database.Health.PublishAsync(new HealthArgs("fallback", true, 1234));
         await Database.ExecuteAsync(
-            "UPDATE processor_health SET observed_at = observed_at - interval '3 seconds' WHERE processor = 2");
+            "UPDATE processor_health SET observed_at = observed_at - interval '3 s' WHERE processor = 'fallback'");
 
         var rows = await Database.Health.ReadAsync();
 

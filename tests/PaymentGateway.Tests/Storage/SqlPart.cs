@@ -17,6 +17,8 @@ internal sealed class SqlPart
 
     public string Own { get; private set; } = "";
 
+    public IReadOnlyList<SqlPart> Inner => _inner;
+
     public bool IsQuery => Query.IsMatch(Own);
 
     /// <summary>This one, and every part within it.</summary>
@@ -52,6 +54,8 @@ internal sealed class SqlPart
         tables.Any(table => Follows("FROM|JOIN|USING|UPDATE|INTO", table));
 
     public bool Changes(IEnumerable<string> tables) => tables.Any(table => Follows("UPDATE|DELETE FROM", table));
+
+    public bool Reads(string table) => Follows("FROM|JOIN|USING", table);
 
     private bool Follows(string words, string table) => Regex.IsMatch(Own, $@"\b({words}) {table}\b");
 }

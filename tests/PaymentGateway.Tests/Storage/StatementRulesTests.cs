@@ -21,6 +21,8 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
         .Matches(File.ReadAllText(Repository.PathOf("postgres", "citus.sql")))
         .ToDictionary(match => match.Groups[1].Value, match => match.Groups[2].Value);
 
+    private static readonly string[] OfAllServers = ["processors", "payers"];
+
     // What Citus refuses or counts wrong, the statements that break a rule all the same, and a statement that does.
     // Exceptions: a purge is a block of code; schema changes and reconciliations go on one at a time, each on its own
     // connection.
@@ -62,9 +64,19 @@ public sealed class StatementRulesTests(TestDatabase database) : IClassFixture<T
                     && !part.Own.Contains("RETURNING", StringComparison.Ordinal), [],
                 "INSERT INTO payments SELECT 1 ON CONFLICT DO NOTHING"),
             ["A change on one server asks others in a query of its own"] = (
-                part => part.Changes(["leases", "ledger"]) && part.InPlace.Any(
-                    inner => inner.All.Any(one => one.UsesAny(Distributed.Keys))), [],
+                part => part.Changes(["leases", "ledger", "processor_health"]) && part.InPlace.Any(
+                    inner => inner.All.Any(one => one.UsesAny(Distributed.Keys.Concat(OfAllServers)))), [],
                 "DELETE FROM leases WHERE (SELECT true FROM payments WHERE owner_epoch = epoch LIMIT 1) IS NULL"),
+            // There each part is a statement of its own, after those before it.
+            ["A part of a statement reads nothing that a part before it changes"] = (
+                part => Distributed.Keys.Any(table => part.Inner.SkipWhile(one => !one.Changes([table])).Skip(1).Any(
+                    later => later.All.Any(one => one.Reads(table)))), [],
+                "WITH a AS (UPDATE payments SET payer = 1 RETURNING 1) SELECT (SELECT 1 FROM payments) FROM a"),
+            // The next page of these begins within the last time.
+            ["A page with all rows of its last time looks nothing up"] = (
+                part => part.Own.Contains("WITH TIES", StringComparison.Ordinal)
+                    && part.All.Skip(1).Any(one => one.UsesAny(Distributed.Keys)), ["AdoptSql", "ReleaseSql"],
+                "SELECT (SELECT 1 FROM doubts) FROM payments ORDER BY accepted_at FETCH FIRST @Rows ROWS WITH TIES"),
         };
 
     // A trigger refuses impossible states of updates alone.
