@@ -15,7 +15,6 @@ internal sealed class AdminToken(string name, Role role, string secret)
     /// <summary>Every caller, where no token is needed.</summary>
     public static readonly AdminToken Anyone = new("anyone", Role.Purge, "");
 
-    private const string SingleKey = "Gateway:Admin:Token";
     private const string NamedKey = "Gateway:Admin:Tokens";
 
     // 64 bits as hexadecimal digits: more than a network can try out.
@@ -70,8 +69,8 @@ internal sealed class AdminToken(string name, Role role, string secret)
         SettingsReader settings, ListenUrls urls, AdminToken[]? before = null)
     {
         var tokens = new List<AdminToken>();
-        if (settings.Secret(SingleKey) is { } single)
-            Add(new AdminToken("admin", Role.Purge, single) { Key = SingleKey });
+        if (settings.Secret("Gateway:Admin:Token") is { } single)
+            Add(new AdminToken("admin", Role.Purge, single) { Key = "Gateway:Admin:Token" });
         foreach (var label in settings.Names(NamedKey))
         {
             var key = $"{NamedKey}:{label}";
