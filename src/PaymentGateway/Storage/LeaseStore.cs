@@ -13,7 +13,8 @@ internal sealed class LeaseStore(
     // When two instances register names at once, one finds its number taken.
     private const int RegisterTries = 5;
 
-    // No sequence, because a gap would waste one of the 14 numbers.
+    // No sequence, because a gap would waste one of the 14 numbers. A processor without its row in processor_health
+    // would never be polled, so a row that is missing is made again.
     private const string RegisterSql = """
         WITH named AS (
             INSERT INTO processors (id, name)
@@ -24,7 +25,7 @@ internal sealed class LeaseStore(
             WHERE new.id <= 14
             ON CONFLICT DO NOTHING
             RETURNING id, name
-        ), polled AS (INSERT INTO processor_health (processor) SELECT name FROM named ON CONFLICT DO NOTHING)
+        ), polled AS (INSERT INTO processor_health (processor) SELECT unnest(@Names) ON CONFLICT DO NOTHING)
         SELECT id, name FROM named UNION ALL SELECT id, name FROM processors WHERE name = ANY(@Names)
         """;
 

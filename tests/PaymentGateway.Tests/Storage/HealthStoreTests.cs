@@ -32,6 +32,17 @@ public sealed class HealthStoreTests : OwnDatabase
     }
 
     [PostgresFact]
+    public async Task A_processor_whose_row_is_missing_is_polled_after_the_next_registration()
+    {
+        await Database.ExecuteAsync("DELETE FROM processor_health");
+        Assert.Empty(await ClaimAsync());
+
+        await Database.Leases.RegisterAsync(["default", "fallback"]);
+
+        Assert.Equal("default fallback", string.Join(' ', (await ClaimAsync()).Order()));
+    }
+
+    [PostgresFact]
     public async Task A_health_report_is_read_by_all_instances_with_its_age()
     {
         await Database.Health.PublishAsync(new HealthArgs("fallback", true, 1234));
