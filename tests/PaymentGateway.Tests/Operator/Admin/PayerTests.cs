@@ -106,12 +106,36 @@ public sealed class PayerTests() : OneGateway(
             {
                 var id = Guid.NewGuid();
                 using var answer = await PayAsync(id, Kiosk);
+                if (isNext)
+                    Assert.Equal(HttpStatusCode.Accepted, answer.StatusCode);
                 return answer.StatusCode == HttpStatusCode.Accepted
                     && number == await Rig.Database.ScalarAsync<int>(
                         $"SELECT payer FROM payments WHERE correlation_id = '{id}'");
             },
             "a payment has the new number");
         Assert.Equal(isNext, await Rig.Database.ScalarAsync<int>(NewestEpoch) > epoch);
+    }
+
+    [PostgresFact]
+    public async Task The_registration_of_payers_after_an_outage_holds_up_no_renewal()
+    {
+        const string Newest = "SELECT epoch * 1000000::bigint + renewal FROM leases ORDER BY epoch DESC LIMIT 1";
+        await using var locked = await Statements.HoldAsync(Rig.Database.ConnectionString, "LOCK TABLE payers");
+        await Rig.Database.ScalarAsync<long>($"""
+            SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), {locked.ProcessID})
+            """);
+        await Eventually.HoldsAsync(
+            async () => await Rig.Database.ScalarAsync<long>(
+                "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'payers'::regclass") > 0,
+            "the registration waits");
+        var renewal = await Rig.Database.ScalarAsync<long>(Newest);
+
+        await Eventually.HoldsAsync(
+            async () => await Rig.Database.ScalarAsync<long>(Newest) >= renewal + 3, "the same epoch is renewed");
+        Assert.InRange(await Rig.Database.ScalarAsync<long>(Newest), renewal, renewal + 1_000);
+        // Throws where PostgreSQL has ended it as idle.
+        await locked.ExecuteAsync("COMMIT");
     }
 
     [PostgresFact]
