@@ -66,10 +66,10 @@ bench: ## how fast the gateway, the stub and nginx alone can be, by wrk, 3 minut
 # With the runtime inside: bytes per payment are this framework's, also where only a newer one is installed.
 BENCHMARKS = dotnet run --project tests/PaymentGateway.Benchmarks -c Release -r linux-x64 --self-contained -v q --
 
-bench-inner: publish ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1)
+bench-inner: publish ## time and bytes of the inner pieces, bytes allocated per payment by a whole gateway (TYPES=1, PAYER=1: with a token)
 	@$(BENCHMARKS) inner
 	@eng/tool start postgres default fallback
-	@$(BENCHMARKS) allocations "$${RUN_DIR:-.run}/system.env" $(if $(TYPES),types); status=$$?; \
+	@$(BENCHMARKS) allocations "$${RUN_DIR:-.run}/system.env" $(if $(TYPES),types) $(if $(PAYER),token); status=$$?; \
 	eng/tool down; exit $$status
 
 routing: ## the routing policy, simulated over both official loads and 1,000 random ones (docs/routing.md)

@@ -1,6 +1,6 @@
--- Two roles for one ledger, made once with psql by a superuser, or by who may make roles and databases; compose does it
--- in the durable profile. `PaymentGateway migrate` has the owner's rights, and instances only read and write rows: who
--- takes one over changes no table.
+-- Two roles for one ledger, made once with psql by a superuser, or by a role with CREATEROLE and CREATEDB; compose does
+-- it in the durable profile. `PaymentGateway migrate` has the owner's rights, and instances only read and write rows:
+-- who takes one over changes no table.
 CREATE ROLE gateway_owner LOGIN;
 CREATE ROLE gateway LOGIN;
 -- Only a superuser gives things to a role that is not his own.

@@ -15,7 +15,8 @@ internal static class Program
         usage: PaymentGateway.Benchmarks
           inner [BenchmarkDotNet arguments]      the inner pieces, short job: time and bytes each
           routing                                the routing policy, simulated over official and random loads
-          allocations SYSTEM_ENV [types]         bytes per payment, on the parts that SYSTEM_ENV names
+          allocations SYSTEM_ENV [types] [token] bytes per payment, on the parts that SYSTEM_ENV names; `token`: of a
+                                                 payer with a token
         """;
 
     public static async Task<int> Main(string[] args)
@@ -27,7 +28,8 @@ internal static class Program
                     rest.Length > 0 ? rest : ["-f", "*"], Short());
                 return 0;
             case ["allocations", var systemEnv, .. var rest]:
-                return await AllocationRun.RunAsync(systemEnv, rest is ["types"]);
+                return await AllocationRun.RunAsync(
+                    systemEnv, withTypes: rest.Contains("types"), withToken: rest.Contains("token"));
             case ["routing"]:
                 RoutingReport.Run(randomLoads: 1_000);
                 return 0;

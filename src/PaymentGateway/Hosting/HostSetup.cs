@@ -107,7 +107,8 @@ internal static class HostSetup
     }
 
     /// <summary>
-    /// Kestrel makes a socket writable for its owner only. nginx runs as another user; operators share the group.
+    /// Lets others write to the Unix sockets, because Kestrel makes each writable for its owner alone: everybody to
+    /// those that take payments, since nginx runs as another user, and the group to those of operators.
     /// </summary>
     public static void OpenSockets(WebApplication app, ListenUrls urls)
     {

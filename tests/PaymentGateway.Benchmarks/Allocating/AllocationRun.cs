@@ -9,6 +9,7 @@ namespace PaymentGateway.Benchmarks.Allocating;
 /// <summary>Bytes that a whole gateway in this process allocates per payment: intake alone, then settlement.</summary>
 internal static class AllocationRun
 {
+    private const string Token = "the token of a shop, as long as many are";
     private const int Warming = 6_000;
 
     // Fits the queue, so that nothing is read back from the table.
@@ -20,7 +21,7 @@ internal static class AllocationRun
     private static readonly TimeSpan SettleLimit = TimeSpan.FromSeconds(60);
     private static readonly TimeSpan Calm = TimeSpan.FromSeconds(3);
 
-    public static async Task<int> RunAsync(string systemEnv, bool withTypes)
+    public static async Task<int> RunAsync(string systemEnv, bool withTypes, bool withToken)
     {
         var parts = (await File.ReadAllLinesAsync(systemEnv)).Select(line => line.Split('=', 2))
             .ToDictionary(pair => pair[0], pair => pair[1]);
@@ -28,9 +29,9 @@ internal static class AllocationRun
         var socket = Path.Combine(directory.FullName, "api.sock");
         try
         {
-            await using var app = Gateway(parts, socket);
+            await using var app = Gateway(parts, socket, withToken);
             await app.StartAsync();
-            using var client = new SilentClient(socket, connections: 64);
+            using var client = new SilentClient(socket, connections: 64, withToken ? Token : null);
             using var types = withTypes ? new AllocationTypes() : null;
             await new Measurement(app, client, [parts["default_url"], parts["fallback_url"]], types).RunAsync();
             await app.StopAsync();
@@ -42,7 +43,8 @@ internal static class AllocationRun
         }
     }
 
-    private static WebApplication Gateway(Dictionary<string, string> parts, string socket) => GatewayApp.Create(
+    private static WebApplication Gateway(
+        Dictionary<string, string> parts, string socket, bool withToken) => GatewayApp.Create(
     [
         $"--urls=http://unix:{socket}",
         $"--ConnectionStrings:Ledger={parts["connection_string"]}",
@@ -50,6 +52,9 @@ internal static class AllocationRun
         $"--Gateway:Processors:Default:BaseUrl={parts["default_url"]}",
         $"--Gateway:Processors:Fallback:BaseUrl={parts["fallback_url"]}",
         "--Logging:LogLevel:Default=None",
+        .. withToken
+            ? [$"--Gateway:Admin:Tokens:shop:Token={Token}", "--Gateway:Admin:Tokens:shop:Role=Pay"]
+            : Array.Empty<string>(),
     ]);
 
     /// <summary>The phases, each between two readings of the runtime's counter.</summary>

@@ -1,20 +1,22 @@
 using System.Buffers.Text;
 using System.Diagnostics;
 using System.Net.Sockets;
+using System.Text;
 
 namespace PaymentGateway.Benchmarks.Allocating;
 
 /// <summary>Posts payments from buffers made before, so that nothing but the gateway allocates.</summary>
-internal sealed class SilentClient(string socket, int connections) : IDisposable
+/// <param name="token">A payer's; null: without one.</param>
+internal sealed class SilentClient(string socket, int connections, string? token) : IDisposable
 {
-    private static readonly byte[] Head =
-        "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: 71\r\n\r\n"u8
-            .ToArray();
-
     private static readonly byte[] Body =
         "{\"correlationId\":\"00000000-0000-0000-0000-000000000000\",\"amount\":19.90}"u8.ToArray();
 
     private const int IdAt = 18;
+
+    private readonly byte[] _head = Encoding.ASCII.GetBytes(
+        "POST /payments HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: 71\r\n"
+        + (token is null ? "" : $"Authorization: Bearer {token}\r\n") + "\r\n");
 
     private readonly Socket[] _sockets = Enumerable.Range(0, connections).Select(_ => Connect(socket)).ToArray();
 
@@ -40,16 +42,16 @@ internal sealed class SilentClient(string socket, int connections) : IDisposable
 
     private void PostFrom(Socket connection, int count, double? perSecond, long start)
     {
-        Span<byte> request = stackalloc byte[Head.Length + Body.Length];
+        Span<byte> request = stackalloc byte[_head.Length + Body.Length];
         Span<byte> answer = stackalloc byte[1024];
-        Head.CopyTo(request);
-        Body.CopyTo(request[Head.Length..]);
+        _head.CopyTo(request);
+        Body.CopyTo(request[_head.Length..]);
         while (Interlocked.Decrement(ref _left) is >= 0 and var ahead)
         {
             if (perSecond is { } rate)
                 WaitUntil(start, (count - 1 - ahead) / rate);
 
-            Utf8Formatter.TryFormat(Guid.NewGuid(), request[(Head.Length + IdAt)..], out _);
+            Utf8Formatter.TryFormat(Guid.NewGuid(), request[(_head.Length + IdAt)..], out _);
             connection.Send(request);
             // A 202 has no body, so it comes in one piece.
             if (!answer[..connection.Receive(answer)].StartsWith("HTTP/1.1 202"u8))

@@ -86,7 +86,7 @@ internal sealed partial class TokenWatch(
             throw new ConfigurationException(
                 "Gateway__Admin__Tokens", "the last token is gone, which would let everybody in (a restart does)");
         // A file that is gone may not give more than it did. Without that of its role, a payer would read what all have
-        // paid, without that of its name it would be another payer, and without that of its end a token had none.
+        // paid; without that of its name it would be another payer; without that of its end it would never expire.
         if (Array.Find(read, token => known.Any(other => other.Secret == token.Secret && (other.Role != token.Role
             || other.Payer != token.Payer || (other.Until is not null && token.Until is null)))) is { } changed)
             throw new ConfigurationException(
