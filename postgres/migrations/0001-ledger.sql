@@ -31,13 +31,15 @@ CREATE TABLE processor_health (
 
 INSERT INTO processor_health (processor) VALUES ('default'), ('fallback');
 
--- The epochs: each is the time of an instance from its start, or from a lost lease, to its end. Its number owns
--- payments. Epoch 0 is closed from the beginning: it owns what a clean stop or an operator has released to any adopter.
+-- The epochs: each is the time of an instance from its start, or from the end of its epoch before, to its end. Its
+-- number owns payments. Epoch 0 is closed from the beginning: it owns what a clean stop or an operator has released to
+-- any adopter.
 -- processors: the name and base URL of each, which instances of one ledger share.
 -- used_processors: the set at which the epoch may charge; a processor stays in it for good.
--- low_water_mark: everything that the epoch accepted earlier is settled, so adoption need not search there.
+-- low_water_mark: everything older that the epoch took is settled, parked or another's, so adopters search from here.
 -- renewal: the number of the last renewal or adoption; one that comes late must not undo a newer one.
--- closed_at: set by whoever found it expired; from then on it can neither renew nor accept.
+-- closed_at: set by another instance after its lease expired, by its own instance, or by `restored`. It stays closed,
+-- and can neither renew nor accept.
 -- adopted_at: it owns nothing unsettled any more.
 CREATE TABLE leases (
     epoch           integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

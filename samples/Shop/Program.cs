@@ -124,7 +124,7 @@ internal static class Program
         var key = Convert.FromBase64String(secret["whsec_".Length..]);
         byte[] signed = [.. Encoding.UTF8.GetBytes($"{id}.{timestamp}."), .. body];
         var expected = Encoding.ASCII.GetBytes("v1," + Convert.ToBase64String(HMACSHA256.HashData(key, signed)));
-        return Math.Abs(age) <= 300 && signatures.Split(' ').Any(
+        return age is >= -300 and <= 300 && signatures.Split(' ').Any(
             given => CryptographicOperations.FixedTimeEquals(Encoding.ASCII.GetBytes(given), expected));
     }
 

@@ -14,9 +14,9 @@ namespace PaymentGateway;
 ///   Waiting    Charge                                           Charging
 ///              Doubt: it may be somewhere, and is looked up     InDoubt
 ///   Charging   Answer: 200                                      Settled
-///              Answer: refused, of a first charge               Waiting
+///              Answer: refused, to a first charge               Waiting
 ///              Answer: 400, to a first charge                   Parked
-///              Answer: any other, and any other to a repeat     InDoubt
+///              Answer: all others; to a repeat all but 200      InDoubt
 ///   InDoubt    Charge, again at the same processor              Charging
 ///              Find: a look-up has it                           Settled
 ///              Absent or Overrule: it is nowhere                Waiting

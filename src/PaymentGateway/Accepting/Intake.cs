@@ -24,9 +24,11 @@ namespace PaymentGateway.Accepting;
 ///           is over
 /// </code>
 /// <para>
-/// Two connections carry INSERTs, the third of the connections for batches stores outcomes, so an intake that is stuck
-/// does not keep settlements out of the ledger. A client waits at most StoreTimeout in any situation. Its INSERT goes
-/// on when it gets 503: a payment that it stores is settled, and a repeat of the request finds it and gets 202.
+/// Two connections carry INSERTs, and the third of the connections for batches is usually free for outcomes, so an
+/// intake that is stuck does not keep settlements out of the ledger. A page of the backlog, a look-up of known ids or
+/// an adoption may take the third for up to 5 s; outcomes wait in memory meanwhile. A client waits at most StoreTimeout
+/// in any situation. Its INSERT goes on when it gets 503: a payment that it stores is settled, and a repeat of the
+/// request finds it and gets 202.
 /// </para>
 /// <para>
 /// <i>An example.</i> The server process of one connection is frozen with an INSERT of 40 payments. After 100 ms the
@@ -218,6 +220,6 @@ internal sealed class PendingAcceptance(Payment payment, KnownPayer? payer = nul
 {
     public Payment Payment => payment;
 
-    /// <summary>Its payer's number in the current epoch; 0 where no token is needed.</summary>
+    /// <summary>Its payer's number in the ledger; 0 where no token is needed.</summary>
     public int Payer => payer?.Number ?? 0;
 }

@@ -8,9 +8,10 @@ namespace PaymentGateway.Charging;
 /// Reads each second, while payments are in doubt, whether an operator has said that a processor has not charged them.
 /// </summary>
 /// <remarks>
-/// The word is for payments that were in doubt before it, so a later one needs another word. It is dated by no clock:
-/// it came after the reading before the one that found it. A word from before the first reading is not counted, because
-/// this instance does not know which of its payments were in doubt then.
+/// The word is for payments that were in doubt before it, so a later one needs another word. No clock dates it, but it
+/// came after the reading before the one that found it: so it counts for payments that were in doubt before that
+/// earlier reading. A word from before the first reading is not counted, because this instance does not know which of
+/// its payments were in doubt then.
 /// </remarks>
 internal sealed partial class OperatorWords(
     OperatorWordStore store, Lease lease, DoubtNotes notes, TimeProvider clock, ILogger<OperatorWords> log)

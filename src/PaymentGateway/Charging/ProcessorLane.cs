@@ -188,7 +188,7 @@ internal sealed class ProcessorLanes(
     }
 
     /// <summary>
-    /// A client for reconciliation with its own connection, limit and breaker, so that its calls cannot affect charges.
+    /// A client for reconciliation on connections of its own, so that its calls and charges never wait for each other.
     /// </summary>
     public ProcessorClient NewAdminClient(ProcessorOptions own) => new(
         own, options, connections.CreateHandler(ProcessorConnections.AdminName(own.Processor)), lease, metrics,

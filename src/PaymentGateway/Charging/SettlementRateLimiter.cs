@@ -1,7 +1,7 @@
 namespace PaymentGateway.Charging;
 
 /// <summary>
-/// Limits charges per second, so that settling a backlog leaves CPU for acceptances. One thread at a time.
+/// Limits calls per second, so that a backlog or a reconciliation leaves CPU for acceptances. One thread at a time.
 /// </summary>
 /// <remarks>TokenBucketRateLimiter uses CPU even when idle (docs/decisions/smaller.md#where-ours-stays).</remarks>
 internal sealed class SettlementRateLimiter(TimeProvider clock, int perSecond)

@@ -28,7 +28,7 @@ internal static class StageGauges
             "Payments that are parked now, in the whole ledger, up to 10,000.", () => Part<ParkedCount>().Read());
         metrics.AddGauge("outcomes.unwritten", "{payment}", "Outcomes that are not in the ledger yet.",
             () => Part<UnwrittenOutcomes>().Count);
-        metrics.AddGauge("lease.held", null, "1 while this instance may charge.",
+        metrics.AddGauge("lease.held", null, "1 while this instance holds its lease.",
             () => Part<Lease>().IsTrusted ? 1 : 0);
         metrics.AddGauge("ledger.reset", null, "1 from a crash that emptied the ledger to the next purge.",
             () => Part<LedgerWatch>().ResetAt is null ? 0 : 1);

@@ -25,7 +25,7 @@ namespace PaymentGateway.Leasing;
 ///   an INSERT of payments broke                   they may be stored, or still be stored later
 ///   an adoption broke                             payments may belong to this epoch, and are not in memory
 ///   the ledger was purged, or emptied by a crash  payments in memory are not in the table any more
-///   the lease was lost, and another closed it     payments belong to others
+///   the lease was lost, and another closed it     payments may belong to others
 ///   an assertion of a payment's life failed       memory is wrong
 ///
 ///              Spoil                End                         rest                  adopted
@@ -46,7 +46,7 @@ namespace PaymentGateway.Leasing;
 /// The next epoch keeps what this process remembers of a payment: one that waits is not put in doubt, and one in doubt
 /// keeps its horizon (<see cref="Find"/>, <see cref="IsSurelyUnsent"/>). A payment that memory does not have is taken
 /// over like one of another instance, because it may have been sent.
-/// No other instance adopts a closed epoch while its own instance has an open one (LeaseStore.OrphanedSql).
+/// No other instance adopts a closed epoch while its own instance has an open one (AdoptionStore.OrphanedSql).
 /// </para>
 /// <para>
 /// <i>An example.</i> The connection of an INSERT breaks while 20,000 payments are queued. The epoch, 7, is spoiled.
@@ -132,7 +132,10 @@ internal sealed class Epoch(
             checkSoon.Set();
     }
 
-    /// <summary>The ledger has its payments no more. It may still accept, until the next one begins.</summary>
+    /// <summary>
+    /// The ledger was emptied, so nothing of this epoch may be charged. The epoch still accepts payments, which the
+    /// next one takes over.
+    /// </summary>
     public void StopCharges() => _chargesAreStopped = true;
 
     /// <summary>Nothing is charged any more; outcomes of charges in flight are still recorded.</summary>
@@ -170,7 +173,7 @@ internal sealed class Epoch(
     public void NoteStored(ProcessorSet processors) => Interlocked.Or(ref _stored, processors.Bits);
 
     /// <summary>Numbers a renewal or an adoption; the database ignores one after a newer one.</summary>
-    public long NextNumber() => Interlocked.Increment(ref _lastRenewal);
+    public long NextRenewal() => Interlocked.Increment(ref _lastRenewal);
 
     /// <summary>Begins an adoption of payments that are not older than <paramref name="from"/> (UTC).</summary>
     public void BeginAdoption(DateTime from) => _adoptingFrom = from;

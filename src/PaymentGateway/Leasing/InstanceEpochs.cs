@@ -56,7 +56,9 @@ internal sealed class InstanceEpochs(
                 + $"ledger with {other.Processors} (stop all instances before a change)");
     }
 
-    /// <summary>Renews the current epoch, and closes this instance's former ones.</summary>
+    /// <summary>
+    /// Renews the current epoch, and closes this instance's former ones and those of others that have expired.
+    /// </summary>
     /// <param name="askedAt">A monotonic timestamp from before this call.</param>
     /// <param name="closeExpired">Whether expired leases of others are closed.</param>
     /// <returns>Null where nothing was sent, because the epoch is spoiled.</returns>
@@ -66,7 +68,7 @@ internal sealed class InstanceEpochs(
         // The number is read before the mark, so that a later adoption has a newer number. Whether the epoch is spoiled
         // is read after the mark, because an INSERT or an adoption that breaks spoils the epoch before its times leave
         // the mark.
-        var number = epoch.NextNumber();
+        var number = epoch.NextRenewal();
         var lowWaterMark = epoch.ReadLowWaterMark();
         var used = epoch.Wanted;
         if (epoch.IsSpoiled)

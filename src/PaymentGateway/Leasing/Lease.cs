@@ -28,7 +28,7 @@ internal sealed class Lease
     /// <summary>The newest epoch, which may have ended.</summary>
     public Epoch Current => _current;
 
-    /// <summary>False: no charge may be sent now.</summary>
+    /// <summary>False: another instance may own its payments.</summary>
     public bool IsTrusted => Current.IsTrusted;
 
     /// <summary>Ended epochs whose payments this instance has perhaps not taken over yet, by number.</summary>

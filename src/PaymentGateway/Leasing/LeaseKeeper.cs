@@ -35,6 +35,7 @@ internal sealed partial class LeaseKeeper(
         await base.StopAsync(cancellationToken);
         await Task.WhenAny(_adoption, Task.Delay(Timeout.InfiniteTimeSpan, clock, cancellationToken));
         var epoch = lease.Current;
+        // Another instance has closed it, or will adopt its payments when the lease ends: nothing is left to release.
         if (epoch.HasEnded)
             return;
 

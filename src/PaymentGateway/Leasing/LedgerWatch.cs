@@ -3,25 +3,12 @@ using PaymentGateway.Storage;
 namespace PaymentGateway.Leasing;
 
 /// <summary>Notices that the ledger was purged by some instance, or emptied by a crash of the database.</summary>
-internal sealed partial class LedgerWatch(LedgerStateStore ledger, PaymentStore payments, ILogger<LedgerWatch> log)
+internal sealed partial class LedgerWatch(LedgerStateStore ledger, ILogger<LedgerWatch> log)
 {
     private volatile LedgerState? _latest;
 
     /// <summary>When a crash of the database emptied the ledger (UTC); null after a purge. Any thread.</summary>
     public DateTime? ResetAt => _latest?.ResetAt;
-
-    /// <summary>
-    /// The payments without a row; a database of several servers may show a row late. An id with another acceptance was
-    /// deleted and posted again.
-    /// </summary>
-    public async Task<List<Payment>> AbsentAsync(List<Payment> given)
-    {
-        var stored = await payments.FindAsync([.. given.ConvertAll(payment => payment.Id)]);
-        return given.FindAll(one => !stored.Exists(row => row.CorrelationId == one.Id));
-    }
-
-    /// <summary>Reads the state.</summary>
-    public Task<LedgerState> StateAsync() => ledger.StateAsync();
 
     /// <summary>Reads the state; a crash that nobody has noted yet is noted.</summary>
     public async Task<LedgerState> ReadAsync()

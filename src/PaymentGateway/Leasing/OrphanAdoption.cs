@@ -77,7 +77,7 @@ internal sealed partial class OrphanAdoption(
         try
         {
             var page = await adoptions.AdoptPageAsync(
-                new AdoptArgs(orphaned.Epoch, adopter.Number, from, limit, adopter.NextNumber(), options.RowsMax));
+                new AdoptArgs(orphaned.Epoch, adopter.Number, from, limit, adopter.NextRenewal(), options.RowsMax));
             if (page is not { Payments.Count: > 0 })
                 return page;
 
@@ -147,7 +147,9 @@ internal sealed class AdoptedPayments(DoubtNotes notes, SettlingOptions options)
 {
     // Doubts at several processors fill half at most, so doubts that one charge can settle still fit.
     /// <param name="adopter">The epoch that adopts.</param>
-    /// <param name="former">As below: its doubts were in memory already, and what it never sent waits for none.</param>
+    /// <param name="former">
+    /// This instance's epoch that had them, whose doubts are in memory already and need no room; null: another's.
+    /// </param>
     /// <param name="used">The processors that their epoch may have used.</param>
     public int RemainingCapacity(Epoch adopter, Epoch? former, ProcessorSet used) => former is not null
         ? adopter.Queue.RemainingCapacity

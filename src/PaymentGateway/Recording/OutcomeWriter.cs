@@ -6,8 +6,8 @@ namespace PaymentGateway.Recording;
 
 /// <summary>Writes outcomes into the ledger in batches, and retries each batch until it is in.</summary>
 internal sealed partial class OutcomeWriter(
-    SettlementLedger ledger, LedgerWatch watch, UnwrittenOutcomes outcomes, Lease lease, DetachedTasks detached,
-    GatewayMetrics metrics, TimeProvider clock, ILogger<OutcomeWriter> log)
+    SettlementLedger ledger, PaymentStore payments, LedgerStateStore states, UnwrittenOutcomes outcomes, Lease lease,
+    DetachedTasks detached, GatewayMetrics metrics, TimeProvider clock, ILogger<OutcomeWriter> log)
     : BackgroundService
 {
     private static readonly TimeSpan RetryInitial = TimeSpan.FromMilliseconds(100);
@@ -72,11 +72,14 @@ internal sealed partial class OutcomeWriter(
                     return [];
 
                 // Retention deletes by requestedAt; what it deleted does not come back.
-                var keptFrom = (await watch.StateAsync()).KeptFrom;
-                var absent = await watch.AbsentAsync(batch.ConvertAll(one => one.Payment));
+                var keptFrom = (await states.StateAsync()).KeptFrom;
+                // An id with another acceptance was deleted and posted again.
+                var stored = await payments.FindAsync(args.Ids);
+                var absent = batch.FindAll(one => one.RequestedAt >= keptFrom
+                    && !stored.Exists(row => row.CorrelationId == one.Payment.Id));
                 // A row may have become visible between the two statements.
                 await ledger.RecordAsync(args);
-                return batch.FindAll(one => one.RequestedAt >= keptFrom && absent.Contains(one.Payment));
+                return absent;
             }
             catch (Exception unavailable) when (unavailable is not OperationCanceledException)
             {

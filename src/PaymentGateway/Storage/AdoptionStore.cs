@@ -121,7 +121,7 @@ internal sealed class AdoptionStore(SharedConnections shared, BatchConnections b
     public Task<List<int>> NotAdoptedAsync(int[] epochs) =>
         shared.ListAsync(db => db.QueryAsync<int>(NotAdoptedSql, new { Epochs = epochs }));
 
-    /// <summary>Moves the unsettled payments of a page to a new owner and returns them unsorted.</summary>
+    /// <summary>Moves the unsettled payments of a page to a new owner and returns them, the oldest first.</summary>
     /// <remarks>
     /// An adoption without an answer costs the adopter its epoch. On a multiplexed connection it could wait behind slow
     /// statements for longer than its own limit; here the server's limit of 5 s ends it with an answer.

@@ -153,9 +153,9 @@ internal sealed record OtherProcessorsArgs(int Epoch, string ProvenTerminated, s
 internal sealed record OtherProcessorsRow(string Instance, string Processors);
 
 /// <summary>
-/// Everything accepted before LowWaterMark is settled. Number rises with each renewal and adoption. A renewal closes
-/// earlier epochs of the instance ProvenTerminated (empty is none), and the epochs Former of this one. UsedProcessors
-/// are the bits of a set, and stay for good.
+/// Everything that the epoch took before LowWaterMark is settled, parked or another's. Number rises with each renewal
+/// and adoption. A renewal closes earlier epochs of the instance ProvenTerminated (empty is none), and the epochs
+/// Former of this one. UsedProcessors are the bits of a set, and stay for good.
 /// </summary>
 internal sealed record RenewalArgs(
     int Epoch, TimeSpan Duration, DateTime LowWaterMark, long Number, string ProvenTerminated, bool CloseExpired,

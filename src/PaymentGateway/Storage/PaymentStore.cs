@@ -49,7 +49,7 @@ internal sealed class PaymentStore(BatchConnections batches)
         """;
 
     /// <summary>Stores a batch. The ids must be sorted, otherwise batches deadlock each other.</summary>
-    /// <returns>The times of the new payments; the others were known, or the owner's lease refuses them.</returns>
+    /// <returns>The times of the new payments; the others were known, or the owner's epoch is closed.</returns>
     /// <exception cref="DbException">The outcome is unknown; with LockNotAvailable nothing was stored.</exception>
     public Task<DateTime[]> StoreAsync(StoreArgs batch) => batches.RunWithoutDapperAsync(
         static async (db, batch) =>

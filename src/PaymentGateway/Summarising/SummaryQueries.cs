@@ -15,10 +15,11 @@ internal sealed class SummaryQueries(
     /// <summary>The longest wait of a caller: the audit takes no answer after 1.5 s (contract.md).</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(1.2);
 
-    // An instance has five shared connections by default; the last one is for health, adoption and purges.
+    // An instance has five shared connections by default; the last one is for health, purges and the search for closed
+    // epochs.
     private const int InFlightMax = 4;
 
-    // An auditor that asks 50 times a second (make audit) asks this many questions within the limit.
+    // An auditor that asks 50 times a second asks this many questions within the limit.
     private const int WaitingMax = 60;
 
     private readonly ConcurrencyLimiter _permits = new(

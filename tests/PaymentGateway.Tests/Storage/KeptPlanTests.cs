@@ -119,7 +119,8 @@ public sealed class KeptPlanTests : OwnDatabase
         Assert.All([.. before, .. after], rows => Assert.InRange(rows, 0, Calls * Page * 6));
     }
 
-    // Between two analyses a backlog looks like one row to the planner, and sorting one row looks cheaper than the index.
+    // Between two analyses a backlog looks like one row to the planner, and sorting one row looks cheaper than the
+    // index.
     [PostgresFact]
     public async Task Listing_a_backlog_that_came_since_the_last_analysis_reads_a_page_of_it()
     {

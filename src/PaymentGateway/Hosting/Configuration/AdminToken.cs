@@ -129,7 +129,7 @@ internal sealed class KnownPayer(string name)
 
     public string Name => name;
 
-    /// <summary>Permanent in this ledger; 0 until it is registered.</summary>
+    /// <summary>Its number in the ledger; 0 until it is registered. A ledger that was lost may give another.</summary>
     public int Number { get; set; }
 
     /// <summary>Payments that this instance has acknowledged.</summary>

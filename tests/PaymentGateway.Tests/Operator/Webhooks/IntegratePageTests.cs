@@ -43,6 +43,24 @@ public sealed class IntegratePageTests() : OneGateway("Admin:LookUp=Everyone")
     }
 
     [Theory]
+    [InlineData("", "v1,x")]
+    [InlineData("soon", "v1,x")]
+    [InlineData("-9223372036854775808", "v1,x")]
+    [InlineData("1752582896", "v1,é")]
+    public async Task A_forged_call_is_refused_and_breaks_neither_verification(string timestamp, string signature)
+    {
+        var call = $"""
+            headers = dict([("webhook-timestamp", "{timestamp}"), ("webhook-signature", "{signature}")])
+            print(verify("{Secret}", headers, b""), verify("{Secret}", dict(), b""))
+            """;
+
+        var result = await Shell.RunAsync(["python3", "-c", $"{Snippets["python"].Single()}\n{call}"]);
+
+        Assert.Equal(("False False", ""), (result.Output.Trim(), result.Errors));
+        Assert.False(WebhookSnippet.Verify(Secret, "", timestamp, signature, []));
+    }
+
+    [Theory]
     [InlineData("{}", 0, "True")]
     [InlineData("{} ", 0, "False")]
     [InlineData("{}", -301, "False")]

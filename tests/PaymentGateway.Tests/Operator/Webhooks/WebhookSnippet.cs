@@ -8,11 +8,13 @@ internal static class WebhookSnippet
     // The snippet begins here.
     public static bool Verify(string secret, string id, string timestamp, string signatures, byte[] body)
     {
-        var age = DateTimeOffset.UtcNow.ToUnixTimeSeconds() - long.Parse(timestamp);
+        if (!long.TryParse(timestamp, out var sent))
+            return false;
+        var age = DateTimeOffset.UtcNow.ToUnixTimeSeconds() - sent;
         var key = Convert.FromBase64String(secret["whsec_".Length..]);
         byte[] signed = [.. Encoding.UTF8.GetBytes($"{id}.{timestamp}."), .. body];
         var expected = Encoding.ASCII.GetBytes("v1," + Convert.ToBase64String(HMACSHA256.HashData(key, signed)));
-        return Math.Abs(age) <= 300 && signatures.Split(' ').Any(
+        return age is >= -300 and <= 300 && signatures.Split(' ').Any(
             given => CryptographicOperations.FixedTimeEquals(Encoding.ASCII.GetBytes(given), expected));
     }
     // The snippet ends here.
