@@ -113,7 +113,7 @@ internal sealed partial class SimulatedCluster
 
         if (isPurge && stored.Count == 0)
         {
-            if (_database.Read(AdoptionsSql, row => row.GetBoolean(0))[0])
+            if (_database.Read(AdoptionsSql)[0][0] == "t")
                 Marks.Reach("a purge beside an adoption");
             _emptied++;
             _removed.Clear();
@@ -169,27 +169,28 @@ internal sealed partial class SimulatedCluster
         return _read;
     }
 
-    private List<Row> ReadRows() => _database.Read(
-        """
-        SELECT correlation_id, accepted_at, p.correlation_id IS NOT NULL, coalesce(owner_epoch, 0),
-               may_be_at, s.processor, s.amount_cents, s.requested_at,
+    private List<Row> ReadRows() => _database.Read("""
+        SELECT correlation_id, (extract(epoch FROM accepted_at) * 1000000)::bigint, p.correlation_id IS NOT NULL,
+               coalesce(owner_epoch, 0), may_be_at, s.processor, s.amount_cents,
+               (extract(epoch FROM s.requested_at) * 1000000)::bigint,
                (SELECT used_processors FROM leases WHERE epoch = owner_epoch AND closed_at IS NOT NULL)
         FROM payments p FULL JOIN settlements s USING (accepted_at, correlation_id)
-        """,
-        row => new Row(
-            row.GetGuid(0), row.GetDateTime(1), row.GetBoolean(2), row.GetInt32(3),
-            row.IsDBNull(4) ? null : row.GetInt16(4),
-            row.IsDBNull(5) ? (short)0 : row.GetInt16(5),
-            row.IsDBNull(5) ? null : (row.GetInt64(6), row.GetDateTime(7)),
-            new ProcessorSet(row.IsDBNull(8) ? (short)0 : row.GetInt16(8))));
+        """).ConvertAll(row => new Row(
+            Guid.Parse(row[0]!), TimeOf(row[1]), row[2] == "t", (int)NumberOf(row[3]),
+            row[4] is { } mayBeAt ? (short)NumberOf(mayBeAt) : null, (short)NumberOf(row[5]),
+            row[5] is null ? null : (NumberOf(row[6]), TimeOf(row[7])), new ProcessorSet((short)NumberOf(row[8]))));
 
-    private Dictionary<short, Sum> ReadTotals() => _database.Read(
-        """
+    private Dictionary<short, Sum> ReadTotals() => _database.Read("""
         SELECT processor, sum(requests)::bigint, sum(amount_cents)::bigint FROM settlement_totals
         WHERE width_seconds = 5 GROUP BY 1
-        """,
-        row => (At: row.GetInt16(0), Sum: new Sum(row.GetInt64(1), row.GetInt64(2))))
-        .ToDictionary(one => one.At, one => one.Sum);
+        """).ToDictionary(row => (short)NumberOf(row[0]), row => new Sum(NumberOf(row[1]), NumberOf(row[2])));
+
+    // Null as 0.
+    private static long NumberOf(string? value) =>
+        value is null ? 0 : long.Parse(value, CultureInfo.InvariantCulture);
+
+    private static DateTime TimeOf(string? microseconds) =>
+        DateTime.UnixEpoch.AddTicks(NumberOf(microseconds) * TimeSpan.TicksPerMicrosecond);
 
     private static Dictionary<short, Sum> SumsOf(List<Row> settled) => settled.GroupBy(row => row.At)
         .ToDictionary(of => of.Key, of => new Sum(of.Count(), of.Sum(row => row.Settlement!.Value.Cents)));

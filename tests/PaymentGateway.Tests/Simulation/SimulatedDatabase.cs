@@ -1,3 +1,5 @@
+using System.Buffers.Binary;
+
 namespace PaymentGateway.Tests.Simulation;
 
 /// <summary>
@@ -50,7 +52,7 @@ public class SimulatedDatabase : TestDatabase
         """;
 
     private readonly Dictionary<string, Stack<Backend>> _spare = [];
-    private NpgsqlConnection? _checks;
+    private Backend? _checks;
     private string _reset = "", _loseUnlogged = "";
 
     internal SimulatedTime? Time { get; set; }
@@ -89,19 +91,44 @@ public class SimulatedDatabase : TestDatabase
     internal void Execute(string sql)
     {
         Changes++;
-        using var command = new NpgsqlCommand(sql, _checks);
-        command.ExecuteNonQuery();
+        Read(sql);
     }
 
-    /// <summary>Rows of a statement of the simulation's own, past the links.</summary>
-    internal List<T> Read<T>(string sql, Func<NpgsqlDataReader, T> read)
+    /// <summary>Rows of a statement of the simulation's own, past the links; each value as PostgreSQL prints it.</summary>
+    internal List<string?[]> Read(string sql)
     {
-        using var command = new NpgsqlCommand(sql, _checks);
-        using var reader = command.ExecuteReader();
-        var rows = new List<T>();
-        while (reader.Read())
-            rows.Add(read(reader));
+        var rows = new List<string?[]>();
+        ReadOnlySpan<byte> answer = _checks!.Ask(DatabaseLink.Query(sql), 1);
+        while (!answer.IsEmpty)
+        {
+            var end = 1 + BinaryPrimitives.ReadInt32BigEndian(answer[1..]);
+            if (answer[0] == 'E')
+                throw new InvalidOperationException(Encoding.UTF8.GetString(answer[5..end]).Replace('\0', ' '));
+            if (answer[0] == 'D')
+                rows.Add(Values(answer[5..end]));
+            answer = answer[end..];
+        }
+
         return rows;
+    }
+
+    // How many, and for each its length, -1 for null, and its bytes.
+    private static string?[] Values(ReadOnlySpan<byte> row)
+    {
+        var values = new string?[BinaryPrimitives.ReadInt16BigEndian(row)];
+        row = row[2..];
+        for (var at = 0; at < values.Length; at++)
+        {
+            var length = BinaryPrimitives.ReadInt32BigEndian(row);
+            row = row[4..];
+            if (length < 0)
+                continue;
+
+            values[at] = Encoding.UTF8.GetString(row[..length]);
+            row = row[length..];
+        }
+
+        return values;
     }
 
     /// <summary>A server process for a connection that begins with these bytes.</summary>
@@ -141,8 +168,7 @@ public class SimulatedDatabase : TestDatabase
     {
         foreach (var backend in _spare.Values.SelectMany(spare => spare))
             backend.Dispose();
-        if (_checks is not null)
-            await _checks.DisposeAsync();
+        _checks?.Dispose();
         await base.DisposeAsync();
     }
 
@@ -151,6 +177,19 @@ public class SimulatedDatabase : TestDatabase
     protected override Task<PostgresServer>? TakeServer() => PostgresServer.Shared;
 
     protected virtual bool IsDurable => false;
+
+    // The first message of a connection: its length, the protocol's version 3.0, and names with their values.
+    private byte[] Startup(string option)
+    {
+        var to = new NpgsqlConnectionStringBuilder(ConnectionString);
+        var names = Encoding.UTF8.GetBytes(
+            $"user\0{to.Username}\0database\0{to.Database}\0options\0-c {option}\0\0");
+        var message = new byte[8 + names.Length];
+        BinaryPrimitives.WriteInt32BigEndian(message, message.Length);
+        BinaryPrimitives.WriteInt32BigEndian(message.AsSpan(4), 3 << 16);
+        names.CopyTo(message.AsSpan(8));
+        return message;
+    }
 
     protected override async Task PrepareAsync()
     {
@@ -163,10 +202,9 @@ public class SimulatedDatabase : TestDatabase
         await ReopenAsync("client_min_messages=warning");
         await Schema(IsDurable).EnsureAsync();
         await ExecuteAsync(await ScalarAsync<string>(MadeSql));
-        // Triggers of tables that nobody may change do not fire.
-        // This connection is opened and used without tasks, one statement at a time, otherwise its socket would need
-        // the pool, which stands while the schedule's thread asks.
-        _checks = Statements.Open($"{ConnectionString};Options=-c session_replication_role=replica");
+        // Triggers of tables that nobody may change do not fire. Npgsql's sockets wait for .NET's own thread, which may
+        // hand an answer to the pool, and that stands while the schedule's thread asks: it waited for 30 s then.
+        _checks = Take(Startup("session_replication_role=replica"));
         _reset = $"DO $$ BEGIN {await ScalarAsync<string>(ResetSql)} {await ScalarAsync<string>(RestartSql)} END $$";
         _loseUnlogged = IsDurable ? "" : await ScalarAsync<string>(UnloggedSql);
     }

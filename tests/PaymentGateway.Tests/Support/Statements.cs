@@ -21,22 +21,6 @@ internal static class Statements
         }
     }
 
-    /// <summary>The same, whose socket blocks for good.</summary>
-    public static NpgsqlConnection Open(string connectionString)
-    {
-        var connection = new NpgsqlConnection($"{connectionString};Multiplexing=false;Pooling=false");
-        try
-        {
-            connection.Open();
-            return connection;
-        }
-        catch
-        {
-            connection.Dispose();
-            throw;
-        }
-    }
-
     /// <summary>Begins a transaction; its locks are held until it ends or the connection is disposed.</summary>
     public static async Task<NpgsqlConnection> HoldAsync(string connectionString, string sql)
     {
