@@ -1,7 +1,7 @@
 namespace PaymentGateway.Leasing;
 
 /// <summary>
-/// Gives every payment its own acceptance time, strictly rising in this process, so that a range of times names a
+/// Gives every payment its own acceptance time, strictly rising in an epoch, so that a range of times names a
 /// batch. Safe from any thread.
 /// </summary>
 /// <param name="after">Times begin after this one (UTC).</param>
