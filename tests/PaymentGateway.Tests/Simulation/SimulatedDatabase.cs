@@ -94,7 +94,7 @@ public class SimulatedDatabase : TestDatabase
         Read(sql);
     }
 
-    /// <summary>Rows of a statement of the simulation's own, past the links; each value as PostgreSQL prints it.</summary>
+    /// <summary>Rows of a statement of the simulation's own, past the links, as PostgreSQL prints them.</summary>
     internal List<string?[]> Read(string sql)
     {
         var rows = new List<string?[]>();
