@@ -154,8 +154,15 @@ public sealed class GatewaySystem : IAsyncDisposable, IComparedSystem
 
     private async Task ChangeAsync(Task change)
     {
-        await change.WaitAsync(TimeLimit);
-        _pids = _native.Pids();
+        try
+        {
+            await change.WaitAsync(TimeLimit);
+        }
+        finally
+        {
+            // A start that failed may have left its part running, and whoever heals must not start it once more.
+            _pids = _native.Pids();
+        }
     }
 
     private async Task EndAsync()
