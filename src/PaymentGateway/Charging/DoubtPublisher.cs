@@ -6,7 +6,7 @@ namespace PaymentGateway.Charging;
 
 /// <summary>
 /// Writes which payments are in doubt, so that each instance can show them, and which ones a processor holds, so that
-/// every later owner knows it. What is in doubt may be shown late, because no decision reads it; a settlement or a
+/// every later owner knows it. A doubt may be shown late, because no decision reads it; a settlement or a
 /// sweep corrects it. An instance that is killed may lose a 422 of the last quarter of a second: a later owner then
 /// repeats the charge and gets 422 again, or looks the payment up where several processors may have it.
 /// </summary>

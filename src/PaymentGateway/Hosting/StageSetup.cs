@@ -60,8 +60,8 @@ internal static class StageSetup
     /// </summary>
     private static void AddHostedParts(this IServiceCollection services)
     {
-        // Nothing may be accepted or charged without a lease. Outcomes may be written without one, because they are
-        // true whoever owns the payment.
+        // An instance accepts and charges with a lease only. It writes outcomes without one too, because they are true
+        // whoever owns the payment.
         services.AddHostedService<LeaseKeeper>();
         // Before the listener opens, because a token of a payer without a number admits nobody.
         services.AddHostedService<TokenWatch>();
