@@ -30,12 +30,12 @@ public sealed class WorkflowTests
 
     [Theory]
     [InlineData(
-        Changes, "change", "units", "end-to-end", "on net10.0 end-to-end", "alone", "searched", "containers")]
+        Changes, "change", "units", "end-to-end", "on net10.0 end-to-end", "alone", "long", "searched", "containers")]
     [InlineData(
         Changes, "night", "chaos", "on net10.0 chaos", "on net10.0 alone", "postgres 16", "postgres 17", "postgres 18",
         "arm64", "simulate", "mutants", "ha", "odd", "upgrade", "soak")]
     [InlineData(
-        Release, "parts", "end-to-end", "alone", "chaos", "on net10.0 end-to-end", "on net10.0 alone",
+        Release, "parts", "end-to-end", "alone", "long", "chaos", "on net10.0 end-to-end", "on net10.0 alone",
         "on net10.0 chaos")]
     public void The_parts_of_a_job_are_functions_of_our_script(string file, string job, params string[] expected)
     {
@@ -52,10 +52,11 @@ public sealed class WorkflowTests
     }
 
     [Theory]
-    [InlineData("units", "'Needs!=system&Lane!=Alone'")]
-    [InlineData("end-to-end", "'Needs=system&Lane!=Alone'")]
+    [InlineData("units", "'Needs!=system&Lane!=Alone&Lane!=Long'")]
+    [InlineData("end-to-end", "'Needs=system&Lane!=Alone&Lane!=Long'")]
     [InlineData("measured", "Lane=Alone")]
-    public void Three_parts_have_every_test_together(string part, string filter)
+    [InlineData("long", "Lane=Long")]
+    public void Four_parts_have_every_test_together(string part, string filter)
     {
         var script = File.ReadAllText(Repository.PathOf(".ci", "run"));
 

@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
-[Collection(AlsoOneAfterAnother.Name)]
+[Collection(OneAfterAnother.Name)]
 public sealed class PrometheusTests
 {
     private static readonly Regex Alert = new("- alert: ");

@@ -1,5 +1,4 @@
 using System.CommandLine;
-using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tools.Testing;
@@ -35,12 +34,11 @@ internal static class TestVerb
         // Apart, so that `make run` need not install it.
         if (!settings.Lacks.Contains("browser") && await SetUpAsync(cancellation, "browser") != 0)
             throw new ToolException("the tests of the pages need Chromium: eng/setup browser, or LACKS=browser");
-        // Nobody but root has use for it.
-        if (Environment.IsPrivilegedProcess && !settings.Lacks.Contains("failover"))
-            await FailoverVerb.InstallAsync(cancellation);
         foreach (var line in ComposeSplit.Lines(ComposeSplit.Read()))
             Console.WriteLine(line);
-        return await TestAsync(settings, arguments, cancellation);
+        return await TestAsync(
+            settings, arguments.Contains("--filter") ? arguments : ["--filter", "Lane!=Long", .. arguments],
+            cancellation);
     }
 
     /// <summary>
@@ -61,10 +59,10 @@ internal static class TestVerb
         Console.WriteLine($"with PostgreSQL: {(folders.Contains("") ? "all" : string.Join(" ", folders))}");
         return await TestAsync(
             settings,
-            // Spin searches the protocol's model for a minute. The simulation is what finds most in a minute.
+            // The simulation is what finds most in a minute.
             [
                 "--filter",
-                $"(Needs!=system&Needs!=spin&Lane!=Alone&(Needs!=postgres{filter}))|FullyQualifiedName~{Simulation}",
+                $"(Needs!=system&Lane!=Alone&Lane!=Long&(Needs!=postgres{filter}))|FullyQualifiedName~{Simulation}",
                 "-e", $"RUNS={Environment.GetEnvironmentVariable("RUNS") ?? "40"}", .. arguments,
             ],
             cancellation);
