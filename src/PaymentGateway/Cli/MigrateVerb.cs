@@ -22,7 +22,7 @@ internal static class MigrateVerb
 
     private static readonly Option<string[]> Also = new("--also")
     {
-        Description = "A processor that no instance of the backup has; every unsettled payment waits for its answer.",
+        Description = "A processor that no instance of the backup has, to look payments up at; all wait for its answer.",
         HelpName = "name",
     };
 
@@ -85,7 +85,7 @@ internal static class MigrateVerb
         }
         catch (PostgresException busy) when (busy.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
-            throw new VerbException(ExitCodes.Unavailable, $"a table is in use all the time: {busy.MessageText}");
+            throw new VerbException(ExitCodes.Unavailable, $"a table stayed in use, try again: {busy.MessageText}");
         }
         catch (Exception failed) when (failed is DbException or TimeoutException)
         {

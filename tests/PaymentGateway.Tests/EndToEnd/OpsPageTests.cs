@@ -178,13 +178,13 @@ public sealed class OpsPageTests(RunningSystem running, Browser browser)
         await page.Keyboard.PressAsync("Enter");
         await ShowsAsync(page, "#parked-count", "0");
         await ShowsAsync(page, "#parked-none", "None");
-        await ShowsAsync(page, "#replayed", "Replayed 2. In doubt for 18 s");
+        await ShowsAsync(page, "#replayed", "Replayed 2. In doubt until");
         Assert.Equal("replayed", await FocusedAsync(page));
 
         Assert.Equal(0, await System.Database.CountAsync("payments WHERE owner_epoch = -1"));
         Assert.Equal(3, await System.Database.CountAsync("payments"));
         Assert.Empty(browser.Faults);
-        // They are looked up for 18 s yet, and the next test does not wait for that.
+        // The next test does not wait until they are settled.
         using var purged = await System.Client.PostAsync("purge-payments", null);
     }
 

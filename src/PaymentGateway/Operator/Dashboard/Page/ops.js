@@ -251,10 +251,11 @@ function showNotices(view) {
   if (!view.database)
     notices.set("PostgreSQL does not answer; only " + view.answeredBy + " is shown.", "bad");
   if (view.ledgerReset)
-    notices.set("A crash of PostgreSQL has emptied the ledger; a purge begins a new one.", "bad");
+    notices.set("A crash of PostgreSQL has emptied the ledger. Stop clients that repeat payments; a purge comes last.",
+      "bad");
   for (const processor of view.processors) {
     if (processor.availability === "unusable" || processor.circuit !== "closed")
-      notices.set("Processor " + processor.name + " fails: payments wait for it, or take another one.", "bad");
+      notices.set("Processor " + processor.name + " fails: payments wait for it, or go to another.", "bad");
     else if (processor.availability === "probe")
       notices.set("Processor " + processor.name + " is slow or fails: single payments try it.", "warn");
     else if (processor.availability === "unknown")
@@ -265,7 +266,9 @@ function showNotices(view) {
       notices.set("Processor " + processor.name + " answers look-ups with what cannot be read: event 414 shows it.",
         "bad");
   for (const instance of view.instances)
-    if (instance.isSilent) notices.set("Instance " + instance.reading.name + " is silent.", "bad");
+    if (instance.isSilent)
+      notices.set(
+        "Instance " + instance.reading.name + " is silent: if it has ended, another one adopts its payments.", "bad");
   for (const hook of view.failingWebhooks)
     notices.set("The webhook " + hook.name + " fails: " + hook.failure + ".", hook.seconds > 900 ? "bad" : "warn");
   if (view.parked && view.parked.payments)
@@ -355,7 +358,7 @@ async function showParked(parked) {
   }
 }
 
-const inDoubt = " In doubt for 18 s (by default), because a processor may still store an earlier charge.";
+const inDoubt = " In doubt until a processor has answered.";
 
 async function replay(path) {
   try {
@@ -382,7 +385,7 @@ async function replayOne(button) {
 
 one("replay-all").addEventListener("click", () => {
   one("sure-text").textContent = one("parked-count").textContent
-    + " parked. Each is looked up at both processors, and charged when neither has it.";
+    + " parked. Each is charged again at the processor that rejected it.";
   one("sure").returnValue = "no";
   one("sure").showModal();
 });
