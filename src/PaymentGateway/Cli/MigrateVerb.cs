@@ -22,7 +22,7 @@ internal static class MigrateVerb
 
     private static readonly Option<string[]> Also = new("--also")
     {
-        Description = "A processor that no instance of the backup has, to look payments up at; all wait for its answer.",
+        Description = "A processor that no instance of the backup has; every unsettled payment waits for its answer.",
         HelpName = "name",
     };
 
