@@ -49,7 +49,7 @@ publish: ## the two native binaries, without a single IL warning
 	@eng/publish
 
 mutants: ## breaks one invariant at a time in a copy; a test must turn red for each (ARGS=names of some)
-	@eng/tool mutants $(ARGS)
+	@eng/mutants $(ARGS)
 
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each, with PROCESSORS
 	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"

@@ -5,7 +5,6 @@ using PaymentGateway.Tools.Chaos;
 using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Mutating;
 using PaymentGateway.Tools.Odd;
 using PaymentGateway.Tools.Testing;
 
@@ -23,7 +22,7 @@ internal static class Program
         Command[] verbs =
         [
             .. SystemVerbs.Create(), .. TestVerb.Create(),
-            ContainersVerb.Create(), ChallengeEntry.Create(), MutantsVerb.Create(), ChaosVerb.Create(),
+            ContainersVerb.Create(), ChallengeEntry.Create(), ChaosVerb.Create(),
             FailoverVerb.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];
         foreach (var verb in verbs)
