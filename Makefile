@@ -26,13 +26,13 @@ install: ## builds the gateway and puts it into PREFIX/bin (/usr/local; DESTDIR 
 	"$(DESTDIR)$(or $(PREFIX),/usr/local)/bin/PaymentGateway"
 
 test: ## all tests: unit, storage, and end to end on the published binaries (ARGS='--filter …')
-	@eng/tool test $(ARGS)
+	@eng/test all $(ARGS)
 
-test-fast: ## no binaries, no browser; of the storage tests those of folders that changed
-	@eng/tool test-fast $(ARGS)
+test-fast: ## no binaries, no browser; with PostgreSQL the storage, the simulation, and folders that changed
+	@eng/test fast $(ARGS)
 
 test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…', SQL=a file to run after the tables)
-	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/tool test-storage $(ARGS)
+	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/test storage $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=shell: a shell beside it)
 	@eng/tool --help >/dev/null

@@ -6,7 +6,6 @@ using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Odd;
-using PaymentGateway.Tools.Testing;
 
 // The system itself runs on Linux only: /proc, Unix sockets between users, setsid.
 [assembly: SupportedOSPlatform("linux")]
@@ -21,7 +20,7 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            .. SystemVerbs.Create(), .. TestVerb.Create(),
+            .. SystemVerbs.Create(),
             ContainersVerb.Create(), ChallengeEntry.Create(), ChaosVerb.Create(),
             FailoverVerb.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];

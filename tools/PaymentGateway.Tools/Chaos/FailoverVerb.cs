@@ -19,17 +19,13 @@ internal static class FailoverVerb
         return verb;
     }
 
-    /// <summary>Installs what a cluster that fails over needs and nothing else does, where it can.</summary>
-    /// <returns>Whether that is there.</returns>
-    public static async Task<bool> InstallAsync(CancellationToken cancellation) => await Shell.ShowAsync(
-        [Repository.PathOf("eng", "setup"), "failover"], cancellation: cancellation) == 0;
-
     private static async Task<int> RunAsync(SystemSettings settings, string? load, CancellationToken cancellation)
     {
         if (!Environment.IsPrivilegedProcess)
             throw new ToolException("NOT RUN: only root may make networks to cut");
         await Publishing.PrepareAsync(settings, cancellation);
-        if (!await InstallAsync(cancellation))
+        if (await Shell.ShowAsync(
+            [Repository.PathOf("eng", "setup"), "failover"], cancellation: cancellation) != 0)
             throw new ToolException("NOT RUN: pg_auto_failover is missing (eng/setup failover)");
         var folder = Directory.CreateDirectory(Repository.PathOf("artifacts", "failover")).FullName;
         var (table, log) = (Path.Combine(folder, "table.md"), Path.Combine(folder, "log"));

@@ -3,20 +3,17 @@ namespace PaymentGateway.Tools.Running;
 /// <summary>Installs what lacks and publishes both programs, as long as nobody has said NO_PUBLISH=1.</summary>
 public static class Publishing
 {
-    /// <param name="parts">What eng/setup installs beside what a run needs.</param>
-    public static async Task PrepareAsync(
-        SystemSettings settings, CancellationToken cancellation = default, params string[] parts)
+    public static async Task PrepareAsync(SystemSettings settings, CancellationToken cancellation = default)
     {
         if (!settings.Publishes)
             return;
 
-        foreach (var command in new[] { ["setup", .. parts], new[] { "publish" } })
+        foreach (var script in new[] { "setup", "publish" })
         {
-            var status = await Shell.ShowAsync(
-                [Repository.PathOf("eng", command[0]), .. command[1..]], cancellation: cancellation);
+            var status = await Shell.ShowAsync([Repository.PathOf("eng", script)], cancellation: cancellation);
             cancellation.ThrowIfCancellationRequested();
             if (status != 0)
-                throw new ToolException($"eng/{command[0]} failed", status);
+                throw new ToolException($"eng/{script} failed", status);
         }
     }
 
