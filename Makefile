@@ -35,11 +35,10 @@ test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…
 	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/test storage $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=shell: a shell beside it)
-	@eng/tool --help >/dev/null
-	@tools/PaymentGateway.Tools/Containers/engine eng/tool compose-test $(ARGS)
+	@tests/containers/engine tests/containers/run $(ARGS)
 
 rinha-entry: ## the challenge's entry in artifacts/rinha-entry (GATEWAY_IMAGE=… SOURCE=https://… NAME=…)
-	@eng/tool rinha-entry
+	@eng/rinha-entry
 
 sbom: ## the gateway's bill of materials, artifacts/sbom/payment-gateway.json (CycloneDX)
 	@eng/sbom
