@@ -35,11 +35,10 @@ test-storage: ## the storage tests on any PostgreSQL (URL='Host=…;Database=…
 	@STORAGE_URL="$(URL)" STORAGE_SQL="$(abspath $(SQL))" eng/test storage $(ARGS)
 
 compose-test: ## the containers on a real engine, everything killed and restarted (ARGS=shell: a shell beside it)
-	@eng/tool --help >/dev/null
-	@tools/PaymentGateway.Tools/Containers/engine eng/tool compose-test $(ARGS)
+	@tests/containers/engine tests/containers/run $(ARGS)
 
 rinha-entry: ## the challenge's entry in artifacts/rinha-entry (GATEWAY_IMAGE=… SOURCE=https://… NAME=…)
-	@eng/tool rinha-entry
+	@eng/rinha-entry
 
 sbom: ## the gateway's bill of materials, artifacts/sbom/payment-gateway.json (CycloneDX)
 	@eng/sbom
@@ -52,10 +51,10 @@ mutants: ## breaks one invariant at a time in a copy; a test must turn red for e
 	@eng/mutants $(ARGS)
 
 chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for SECONDS each, with PROCESSORS
-	@eng/tool chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
+	@eng/chaos "$(or $(SEED),1)" "$(or $(PROFILE),both)" "$(or $(SECONDS),280)"
 
 ha: ## the database fails over under load, eight minutes, as root; prints gap, lost and double (ARGS=preview)
-	@eng/tool ha $(ARGS)
+	@eng/ha $(ARGS)
 
 odd: ## each odd answer of a processor, at 1/min, 1/s and 50/s, AT_ONCE=8 systems (ARGS="default '1/s' 404")
 	@eng/tool odd $(ARGS)

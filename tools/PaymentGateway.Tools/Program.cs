@@ -1,8 +1,6 @@
 using System.CommandLine;
 using System.Runtime.InteropServices;
 using System.Runtime.Versioning;
-using PaymentGateway.Tools.Chaos;
-using PaymentGateway.Tools.Containers;
 using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Odd;
@@ -20,9 +18,7 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            .. SystemVerbs.Create(),
-            ContainersVerb.Create(), ChallengeEntry.Create(), ChaosVerb.Create(),
-            FailoverVerb.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+            .. SystemVerbs.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
         ];
         foreach (var verb in verbs)
             root.Add(verb);

@@ -35,11 +35,6 @@ public sealed class ComposeFileTests
         Assert.Equal(split["api1"].Cpus, split["api2"].Cpus);
         Assert.All(Services, one => Assert.Null(Simulators["services"]![one.Key]?["deploy"]));
         Assert.All(Services, one => Assert.Null(Durable["services"]![one.Key]?["deploy"]));
-        // The runtime takes three quarters of the container.
-        Assert.Equal("3fc0000", ComposeSplit.HeapLimit(new PartShare(0.35m, 85)));
-        using var file = new StringReader("services: { nginx: { deploy: { resources: { limits: {} } } } }");
-        var refused = Assert.Throws<ToolException>(() => ComposeSplit.Parse(file));
-        Assert.Equal("docker-compose.yml says no services.nginx.deploy.resources.limits.cpus", refused.Message);
     }
 
     [Fact]

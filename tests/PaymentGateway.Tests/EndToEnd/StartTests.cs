@@ -98,7 +98,7 @@ public sealed class StartTests(RunningSystem running, ITestOutputHelper output) 
             + string.Join(", ", residents.Select(bytes => $"{bytes.All >> 20} and {bytes.Own >> 20} MB")));
         // The kernel maps pages of the binary beyond the needed ones, and takes them back. The instance's own pages
         // leave three quarters of its container to payments.
-        var limit = ComposeSplit.Read()[GatewaySystem.Second].MemoryMegabytes * 1024L * 1024;
+        var limit = ComposeSplit.Read()[GatewaySystem.Second].MemoryBytes;
         Assert.All(residents, bytes => Assert.InRange(bytes.Own, 1, limit / 4));
         Assert.All(residents, bytes => Assert.InRange(bytes.All, bytes.Own, AllMax));
     }

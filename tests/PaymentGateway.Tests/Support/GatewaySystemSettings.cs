@@ -8,6 +8,7 @@ public static class GatewaySystemSettings
     [
         "PROCESSORS", "DEFAULT_URL", "FALLBACK_URL", "PROFILE", "LEDGER", "MULTIPLEXING",
         "POOL", "TOKEN", "ADMIN_PORT", "FRESH", "PG_ARGS", "RELAY_DIR", "RELAY_DEFAULT_URL", "RELAY_FALLBACK_URL",
+        "LIMITS",
     ];
 
     // Each is given once, or what a test has stopped would leave its port to another. The processes of tests that run

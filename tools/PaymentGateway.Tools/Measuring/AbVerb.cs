@@ -1,5 +1,4 @@
 using System.CommandLine;
-using PaymentGateway.Tools.Limiting;
 using PaymentGateway.Tools.Paying;
 
 namespace PaymentGateway.Tools.Measuring;
@@ -110,8 +109,6 @@ internal sealed class AbSystem : IAsyncDisposable
             ["FALLBACK_PORT"] = Figure.Of(_settings.FallbackPort),
             ["ADMIN_PORT"] = Figure.Of(_settings.AdminPort),
         };
-        if (_settings.Limits)
-            _variables["HEAP_LIMIT"] = ComposeSplit.HeapLimit();
         foreach (var (name, value) in variant.Variables)
             _variables[name] = value;
     }

@@ -2,13 +2,18 @@ using PaymentGateway.Tools.Limiting;
 
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>CPU time of running parts; their limits, when they are asked for, until it is disposed.</summary>
-internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limited) : IDisposable
+/// <summary>CPU time of running parts.</summary>
+internal sealed class PartMeter : IDisposable
 {
-    private readonly PartLimits? _limits = limited ? PartLimits.Put(pids) : null;
+    private readonly IReadOnlyDictionary<string, int> _pids;
 
-    /// <summary>What each part may use; nothing without limits.</summary>
-    public IReadOnlyList<string> Limits => _limits?.Lines ?? [];
+    /// <exception cref="ToolException">They should be limited, and one is not.</exception>
+    public PartMeter(IReadOnlyDictionary<string, int> pids, bool limited)
+    {
+        if (limited)
+            PartLimits.Demand(pids);
+        _pids = pids;
+    }
 
     /// <summary>Of a system that somebody else started: key=value lines.</summary>
     public static Dictionary<string, int> PidsIn(string environmentFile) => File.ReadLines(environmentFile)
@@ -16,11 +21,14 @@ internal sealed class PartMeter(IReadOnlyDictionary<string, int> pids, bool limi
         .ToDictionary(pair => pair[0], pair => int.Parse(pair[1], CultureInfo.InvariantCulture));
 
     /// <summary>By the processes, ended children included.</summary>
-    public CpuUse Cpu() => CpuUse.Of(part => pids.TryGetValue(part, out var pid)
+    public CpuUse Cpu() => CpuUse.Of(part => _pids.TryGetValue(part, out var pid)
         ? ProcessTree.Of(pid).Sum(each => ProcessStatus.Read(each)?.CpuMs ?? 0)
         : 0);
 
-    public void Dispose() => _limits?.Dispose();
+    public void Dispose()
+    {
+        // Nothing is held; its users in LoadTesting still call it.
+    }
 }
 
 /// <summary>CPU time of the parts that the budget is for, in milliseconds, or per payment.</summary>

@@ -1,19 +1,15 @@
-using PaymentGateway.Tools.Limiting;
-
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>A running system of one's own with its limits and its CPU, until it is disposed.</summary>
+/// <summary>A running system of one's own and its CPU, until it is disposed.</summary>
 internal sealed class Side : IAsyncDisposable
 {
     private readonly string _folder;
-    private readonly TextWriter _log;
     private readonly bool _limited;
     private PartMeter? _meter;
 
     private Side(SystemSettings settings, TextWriter log)
     {
         _folder = settings.RunDirectory;
-        _log = log;
         System = new NativeSystem(settings, log);
         (Url, _limited) = (new Uri(settings.Url), settings.Limits);
     }
@@ -45,9 +41,6 @@ internal sealed class Side : IAsyncDisposable
     /// <summary>With nothing running yet: the caller starts the database, and does something before the rest.</summary>
     public static Side Of(SideKind kind, SystemSettings settings, TextWriter log)
     {
-        // Before anything starts: the runtime reads it then.
-        if (settings.Limits)
-            settings = settings.With(("HEAP_LIMIT", ComposeSplit.HeapLimit()));
         if (kind == SideKind.Stub)
             settings = settings.With(("GATEWAY_BIN", StubProgram.Path(settings)));
         if (kind == SideKind.NginxAlone)
@@ -62,7 +55,6 @@ internal sealed class Side : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await System.DownAsync();
-        _meter?.Dispose();
         // A measurement's data may be gigabytes; the logs stay.
         if (Directory.Exists(_folder))
             foreach (var data in Directory.GetDirectories(_folder, "postgres-*"))
@@ -78,8 +70,6 @@ internal sealed class Side : IAsyncDisposable
             _ => System.StartAsync([PartNames.Nginx], cancellation),
         });
         _meter = new PartMeter(PartMeter.PidsIn(EnvironmentFile), _limited);
-        foreach (var line in _meter.Limits)
-            _log.WriteLine(line);
     }
 }
 

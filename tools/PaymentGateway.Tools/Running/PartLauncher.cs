@@ -1,10 +1,19 @@
+using PaymentGateway.Tools.Limiting;
+
 namespace PaymentGateway.Tools.Running;
 
 /// <summary>Starts the processes of one system, and knows those that it has started itself.</summary>
 internal sealed class PartLauncher
 {
-    // A session of its own: the terminal's Ctrl-C must reach only us, who stop the parts in order.
-    private const string Detached = "log=$1; shift; exec setsid \"$@\" >>\"$log\" 2>&1 </dev/null";
+    // A session of its own: the terminal's Ctrl-C must reach only us, who stop the parts in order. Limited from its
+    // first page on.
+    private const string Detached =
+        """
+        exec >>"$1" 2>&1 </dev/null
+        for group in $2; do echo $$ >"$group/cgroup.procs" || exit; done
+        shift 2
+        exec setsid "$@"
+        """;
 
     private readonly Dictionary<string, Process> _children = [];
 
@@ -16,7 +25,10 @@ internal sealed class PartLauncher
         IReadOnlyList<string> command,
         IEnumerable<KeyValuePair<string, string?>> variables)
     {
-        var start = new ProcessStartInfo("/bin/sh", ["-c", Detached, "sh", system.Folder.LogOf(part), .. command])
+        var groups = system.Settings.Limits ? PartLimits.OfThisMachine().Make(
+            system.Name, part, ComposeSplit.Read().GetValueOrDefault(part)) : [];
+        var start = new ProcessStartInfo(
+            "/bin/sh", ["-c", Detached, "sh", system.Folder.LogOf(part), string.Join(' ', groups), .. command])
         {
             WorkingDirectory = directory,
             // All three, or .NET takes the terminal for the child's; the shell puts its own in their place.

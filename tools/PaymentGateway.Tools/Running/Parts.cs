@@ -32,7 +32,6 @@ internal static class InstanceEnvironment
 {
     private const string Processors = "DOTNET_PROCESSOR_COUNT";
     private const string YoungMax = "DOTNET_GCGen0MaxBudget";
-    private const string HeapLimit = "DOTNET_GCHeapHardLimit";
     private const string Token = "Gateway__Admin__Token";
     private const string Purge = "Gateway__Admin__Purge";
     private const string Profile = "Gateway__Storage__Profile";
@@ -91,9 +90,6 @@ internal static class InstanceEnvironment
             environment[$"Gateway__Processors__{further}__Fee"] = settings.FeeOf(further);
         }
 
-        // Where memory is not limited, the heap at least is, as the runtime does by itself in a container.
-        if (settings["HEAP_LIMIT"] is { } limit)
-            environment[HeapLimit] = limit;
         if (settings.Token is { } token)
             environment[Token] = token;
         return environment;

@@ -16,13 +16,4 @@ public static class Publishing
                 throw new ToolException($"eng/{script} failed", status);
         }
     }
-
-    /// <summary>For `dotnet test`: systems use what is published.</summary>
-    internal static Dictionary<string, string?> TestVariables(SystemSettings settings) => new()
-    {
-        ["NO_PUBLISH"] = "1",
-        ["GATEWAY_BIN"] = settings.GatewayBinary,
-        ["SIMULATOR_BIN"] = settings.SimulatorBinary,
-        ["PG_BIN"] = settings.PostgresBinaries,
-    };
 }

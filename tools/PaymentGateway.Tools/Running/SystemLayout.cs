@@ -4,6 +4,9 @@ namespace PaymentGateway.Tools.Running;
 internal sealed record SystemLayout(
     SystemSettings Settings, RunFolder Folder, string ShortDirectory, string DataDirectory)
 {
+    /// <summary>That of no other system of this machine.</summary>
+    public string Name => Path.GetFileName(ShortDirectory);
+
     public string PostgresSocketDirectory => Path.Combine(ShortDirectory, "postgres");
 
     public string SocketDirectory => Path.Combine(ShortDirectory, "sockets");

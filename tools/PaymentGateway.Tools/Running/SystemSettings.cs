@@ -15,7 +15,7 @@ public sealed class SystemSettings
         "PORT", "PROCESSORS", "DEFAULT_PORT", "FALLBACK_PORT", "DEFAULT_URL", "FALLBACK_URL", "DEFAULT_FEE",
         "FALLBACK_FEE", "PROFILE", "LEDGER", "MULTIPLEXING", "POOL", "TOKEN", "ADMIN_PORT",
         "GATEWAY_BIN", "SIMULATOR_BIN",
-        "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS",
+        "PG_BIN", "PG_ARGS", "FRESH", "READY_SECONDS", "LIMITS",
     ];
 
     private readonly Dictionary<string, string> _variables;
@@ -106,7 +106,7 @@ public sealed class SystemSettings
             CultureInfo.InvariantCulture, $"{0.10 + 0.05 * PartNames.Processors.ToList().IndexOf(processor):0.00}"),
     };
 
-    /// <summary>Whether measurements put the parts under the split of docker-compose.yml.</summary>
+    /// <summary>Whether the parts are started under their shares of docker-compose.yml.</summary>
     public bool Limits => this["LIMITS"] == "1";
 
     public bool Publishes => this["NO_PUBLISH"] != "1";

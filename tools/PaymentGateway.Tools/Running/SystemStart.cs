@@ -1,3 +1,5 @@
+using PaymentGateway.Tools.Limiting;
+
 namespace PaymentGateway.Tools.Running;
 
 /// <summary>The start of a system or of some of its parts. Who calls it has the lock.</summary>
@@ -30,6 +32,8 @@ internal static class SystemStart
     public static async Task<SystemLayout> BeginAsync(SystemSettings settings, RunFolder folder, TextWriter output)
     {
         PostgresUser.Check();
+        if (settings.Limits)
+            PartLimits.OfThisMachine();
         await SystemStop.RemoveLeftoversAsync(folder, TextWriter.Null);
         folder.MakeEmpty();
         var shortDirectory = MakeShortDirectory();
@@ -110,12 +114,17 @@ internal static class SystemStop
     /// <summary>Everything but the logs and what PostgreSQL has stored.</summary>
     public static async Task RemoveLeftoversAsync(RunFolder folder, TextWriter output)
     {
-        var shortDirectory = folder.Load()?.ShortDirectory;
+        var saved = folder.Load();
         foreach (var parts in Order)
             await StopAsync(folder, parts, output);
-        if (shortDirectory is not null && SystemStart.IsShortDirectory(shortDirectory)
-            && Directory.Exists(shortDirectory))
-            Directory.Delete(shortDirectory, recursive: true);
+        if (saved is not null && SystemStart.IsShortDirectory(saved.ShortDirectory))
+        {
+            if (SystemSettings.From(saved.Variables).Limits)
+                PartLimits.OfThisMachine().Remove(Path.GetFileName(saved.ShortDirectory));
+            if (Directory.Exists(saved.ShortDirectory))
+                Directory.Delete(saved.ShortDirectory, recursive: true);
+        }
+
         folder.Clear();
     }
 
