@@ -50,7 +50,7 @@ internal sealed class Comparison(string[] sides, int rounds, IReadOnlyList<strin
         if (RunResult.In(FolderOf(side, round)) is { } result)
         {
             _runs.Add(new ComparedRun(side, plan.Side, result));
-            Console.Write(await File.ReadAllTextAsync(Path.Combine(FolderOf(side, round), "row.md"), cancellation));
+            Console.WriteLine(result.Row);
         }
 
         return right;
@@ -105,7 +105,7 @@ public static class ComparisonReport
     private static string RatioOf(IEnumerable<ComparedRun> ours, IEnumerable<ComparedRun> stub, string figure) =>
         Figure.Of(Statistics.Median(Numbers(ours, figure)) / Statistics.Median(Numbers(stub, figure)), 2);
 
-    private static string? SimulationOf(IGrouping<string, ComparedRun> side) => side.First().Result["simulation"];
+    private static string SimulationOf(IGrouping<string, ComparedRun> side) => side.First().Result.Text("simulation");
 
     private static string MedianOf(IEnumerable<ComparedRun> side, string figure) => Median(Numbers(side, figure));
 

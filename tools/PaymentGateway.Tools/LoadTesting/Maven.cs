@@ -48,11 +48,6 @@ internal static class Maven
         }
     }
 
-    /// <summary>The simulations' own arithmetic, checked.</summary>
-    public static Task<int> SelfTestAsync(CancellationToken cancellation) => Shell.ShowAsync(
-        ["java", "-cp", Repository.PathOf("gatling", "target", "test-classes"), "paymentgateway.rig.SelfTest"],
-        cancellation: cancellation);
-
     private static void Show(IEnumerable<string> lines)
     {
         foreach (var line in lines)
@@ -74,7 +69,13 @@ public enum MavenFailure
 /// <summary>Reads what Maven and its like wrote.</summary>
 public static partial class MavenLog
 {
+    public const string Begins = "the load begins";
+    public const string HasEnded = "the load has ended";
+
     private const string Running = "run: ";
+
+    // Gatling's own line of an assertion that does not hold.
+    private const string Broken = " : false (actual : ";
 
     public static MavenFailure ReasonIn(string log)
     {
@@ -87,13 +88,10 @@ public static partial class MavenLog
             : MavenFailure.Other;
     }
 
-    /// <summary>What the simulation says of its progress; null for all other lines.</summary>
+    /// <summary>What the simulation says of its progress and what is wrong; null for all other lines.</summary>
     public static string? ProgressIn(string line) =>
-        line.StartsWith(Running, StringComparison.Ordinal) ? line[Running.Length..] : null;
-
-    /// <summary>The folder of Gatling's own report, which it names at the end; null when it made none.</summary>
-    public static string? ReportFolderIn(string log) => Report().Matches(log) is [.., var last]
-        ? Path.GetDirectoryName(last.Groups[1].Value)
+        line.StartsWith(Running, StringComparison.Ordinal) ? line[Running.Length..]
+        : line.Contains(Broken, StringComparison.Ordinal) ? line
         : null;
 
     [GeneratedRegex("Could not transfer|Cannot access .* in offline mode", RegexOptions.IgnoreCase)]
@@ -101,7 +99,4 @@ public static partial class MavenLog
 
     [GeneratedRegex("Could not find artifact|status code: 4", RegexOptions.IgnoreCase)]
     private static partial Regex Answered();
-
-    [GeneratedRegex("please open the following file: file://(.*)")]
-    private static partial Regex Report();
 }

@@ -158,7 +158,7 @@ internal sealed class AbSystem : IAsyncDisposable
 
     private async Task<AbBurst> SaturateAsync(int round, int seconds, CancellationToken cancellation)
     {
-        using var client = new GatewayClient(_settings);
+        using var client = new GatewayClient(_settings.Url);
         var settled = await client.SettledAsync(cancellation) ?? 0;
         var before = _meter!.Cpu();
         var load = await Wrk.PayAsync(Url, Connections, seconds, round, cancellation);
@@ -170,7 +170,6 @@ internal sealed class AbSystem : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await Shell.RunAsync([Script, "down"], Variant.Root, _variables, cancellation: CancellationToken.None);
-        _meter?.Dispose();
     }
 }
 

@@ -106,7 +106,7 @@ internal sealed class Saturation(SystemSettings settings, string folder, TextWri
         string name, int round, int seconds, CancellationToken cancellation)
     {
         await using var side = await StartAsync(name, cancellation);
-        using var client = new GatewayClient(side.System.Settings);
+        using var client = new GatewayClient(side.System.Settings.Url);
         await Wrk.PayAsync(side.Url, connections: 8, seconds: 2, SideWarmUpRun, cancellation);
         await Task.Delay(TimeSpan.FromSeconds(1), cancellation);
         var settles = name is not ("nginx-alone" or "stub");

@@ -1,11 +1,11 @@
 namespace PaymentGateway.Tools.Measuring;
 
 /// <summary>Asks a system's gateway how much it has settled.</summary>
-internal sealed class GatewayClient(SystemSettings settings) : IDisposable
+internal sealed class GatewayClient(string url) : IDisposable
 {
     private static readonly TimeSpan Interval = TimeSpan.FromSeconds(0.2);
 
-    private readonly Uri _gateway = new(settings.Url);
+    private readonly Uri _gateway = new(url);
     private readonly HttpClient _http = new(new SocketsHttpHandler { UseProxy = false })
     {
         Timeout = TimeSpan.FromSeconds(30),

@@ -3,16 +3,17 @@ using PaymentGateway.Tools.Limiting;
 namespace PaymentGateway.Tools.Measuring;
 
 /// <summary>CPU time of running parts.</summary>
-internal sealed class PartMeter : IDisposable
+internal sealed class PartMeter
 {
-    private readonly IReadOnlyDictionary<string, int> _pids;
+    /// <summary>The first process of each part.</summary>
+    public IReadOnlyDictionary<string, int> Pids { get; }
 
     /// <exception cref="ToolException">They should be limited, and one is not.</exception>
     public PartMeter(IReadOnlyDictionary<string, int> pids, bool limited)
     {
         if (limited)
             PartLimits.Demand(pids);
-        _pids = pids;
+        Pids = pids;
     }
 
     /// <summary>Of a system that somebody else started: key=value lines.</summary>
@@ -21,14 +22,9 @@ internal sealed class PartMeter : IDisposable
         .ToDictionary(pair => pair[0], pair => int.Parse(pair[1], CultureInfo.InvariantCulture));
 
     /// <summary>By the processes, ended children included.</summary>
-    public CpuUse Cpu() => CpuUse.Of(part => _pids.TryGetValue(part, out var pid)
+    public CpuUse Cpu() => CpuUse.Of(part => Pids.TryGetValue(part, out var pid)
         ? ProcessTree.Of(pid).Sum(each => ProcessStatus.Read(each)?.CpuMs ?? 0)
         : 0);
-
-    public void Dispose()
-    {
-        // Nothing is held; its users in LoadTesting still call it.
-    }
 }
 
 /// <summary>CPU time of the parts that the budget is for, in milliseconds, or per payment.</summary>

@@ -36,20 +36,13 @@ public sealed class MavenLogTests
     public void A_simulation_that_does_not_compile_is_a_failure_of_ours_whatever_else_Maven_prints() =>
         Assert.Equal(MavenFailure.DoesNotCompile, MavenLog.ReasonIn($"{NoNetwork}\n[ERROR] COMPILATION ERROR :"));
 
-    [Fact]
-    public void Progress_is_read_from_the_output_of_the_simulation()
-    {
-        Assert.Equal("  10 s: 50 accepted", MavenLog.ProgressIn("run:   10 s: 50 accepted"));
-        Assert.Null(MavenLog.ProgressIn("[INFO] run: something"));
-    }
-
-    [Fact]
-    public void The_report_is_where_Gatling_said_last()
-    {
-        const string log = "Please open the following file: file:///old/index.html\n"
-            + "Please open the following file: file:///target/gatling/preview-1/index.html\n";
-
-        Assert.Equal("/target/gatling/preview-1", MavenLog.ReportFolderIn(log.Replace('P', 'p')));
-        Assert.Null(MavenLog.ReportFolderIn("BUILD FAILURE"));
-    }
+    [Theory]
+    [InlineData("run:   10 s: 50 accepted", "  10 s: 50 accepted")]
+    [InlineData("[INFO] run: something", null)]
+    [InlineData(
+        "Global: count of failed events is 0.0 : false (actual : 3.0)",
+        "Global: count of failed events is 0.0 : false (actual : 3.0)")]
+    [InlineData("Global: count of failed events is 0.0 : true (actual : 0.0)", null)]
+    public void Progress_and_assertions_that_do_not_hold_are_shown(string line, string? shown) =>
+        Assert.Equal(shown, MavenLog.ProgressIn(line));
 }

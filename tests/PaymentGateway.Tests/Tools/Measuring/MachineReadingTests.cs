@@ -43,10 +43,12 @@ public sealed class MachineReadingTests
     [InlineData("\"net\": 1", "")]
     public void The_headline_of_a_simulation_has_its_lag_where_there_is_a_ledger(string figures, string lag)
     {
-        var run = RunResult.Of($$"""{"accepted": 16745, "p50Ms": 0.44, "p99Ms": 3.5, {{figures}}}""");
+        var run = RunResult.Of(
+            $$"""
+            {"simulation": "Preview", "mode": "some", "accepted": 16745, "p50Ms": 0.44, "p99Ms": 3.5, {{figures}}}
+            """);
 
-        Assert.Equal(
-            $"Preview (some): 16745 payments, p50 0.44 ms, p99 3.5 ms{lag}", run.Headline("Preview", "some"));
+        Assert.Equal($"Preview (some): 16745 payments, p50 0.44 ms, p99 3.5 ms{lag}", run.Headline());
         Assert.Empty(run.Stages);
     }
 

@@ -1,57 +1,97 @@
 package paymentgateway;
 
-import static io.gatling.javaapi.core.CoreDsl.constantUsersPerSec;
-import static io.gatling.javaapi.core.CoreDsl.scenario;
+import static io.gatling.javaapi.core.CoreDsl.*;
 
-import io.gatling.javaapi.core.Session;
-import java.io.IOException;
-import java.time.Duration;
-import paymentgateway.rig.AuditStorm;
-import paymentgateway.rig.Latencies;
-import paymentgateway.rig.Load;
-import paymentgateway.rig.Outcome;
-import paymentgateway.rig.Settings;
-import paymentgateway.rig.Stage;
+import java.util.Map;
+import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
-/** An auditor who asks fifty times a second while others pay and the stage table is played: never wrong, never late. */
-public final class Audit extends MeasuredSimulation {
-  private static final double SECONDS = Settings.decimal("seconds", Load.PREVIEW.seconds());
+/**
+ * An auditor who asks fifty times a second while others pay and the stages are played: never wrong, never late. Three
+ * questions are never answered at the same instant, so a difference is followed up: the ledger is behind for as long as
+ * the gateway, asked after the processors have answered, has less than they said; it has invented something when the
+ * processors, asked after the gateway has answered, have less than it said.
+ */
+public final class Audit extends Load {
+  private static final double SECONDS = setting("seconds", Preview.SECONDS);
   private static final int BEHIND_MAX_MS = 10;
-  /** Instead of the preview's table: one in which payments are stored this late. */
-  private static final int SLOW_MS = Settings.number("slowMs", 0);
-  private final AuditStorm storm = new AuditStorm(run.settings);
+  private static final double FOLLOWED_MS = 5000;
+  private final AtomicLong asked = new AtomicLong();
+  private final AtomicLong late = new AtomicLong();
+  private final AtomicLong invented = new AtomicLong();
+  /** From the processors' answers to the gateway's that had all of theirs, for each audit that differed. */
+  private final Latencies behind = new Latencies();
+  private final Latencies answers = new Latencies();
+  private final Parties auditor = new Parties(URL, PROCESSORS, answers);
 
   public Audit() {
-    super(SECONDS, SLOW_MS > 0 ? Stage.slow(SLOW_MS) : Load.PREVIEW.stages(SECONDS));
-    var payers = scenario("payers").exec(payOnce())
-        .injectOpen(constantUsersPerSec(Settings.decimal("rate", 200))
-            .during(Duration.ofMillis((long) (SECONDS * 1000))));
-    setUp(warmUpThen(payers)).protocols(PaymentCalls.protocol().shareConnections());
+    super(SECONDS, Preview.AMOUNT, Stage.scaled(Preview.STAGES, SECONDS / Preview.SECONDS));
+    setUp(warmUpThen(scenario("payers").exec(payOnce())
+        .injectOpen(constantUsersPerSec(setting("rate", 200)).during(duration(SECONDS)))))
+        .protocols(Payments.protocol().shareConnections())
+        .assertions(global().failedRequests().count().is(0L));
+  }
+
+  /** With every second audit goes one of any closed window: bounds fall everywhere. */
+  @Override
+  void conduct() {
+    var perSecond = setting("audits", 50);
+    every(1 / perSecond, 0, () -> audit(Parties.window(Preview.AUDITED_FROM, Preview.AUDITED_UNTIL)));
+    every(2 / perSecond, 0, () -> audit(anyClosed()));
+  }
+
+  /** What was sent by its end is settled, or has been refused. */
+  private static String anyClosed() {
+    var random = ThreadLocalRandom.current();
+    var to = Preview.AUDITED_UNTIL.plusMillis(random.nextInt(15_000));
+    return Parties.window(to.plusMillis(random.nextInt(15_000)), to);
+  }
+
+  /** Asks all at once, and does not wait for them. */
+  private void audit(String window) {
+    asked.incrementAndGet();
+    watch(auditor.askGateway(window).thenCombine(uncounted.askProcessors(window), (ledger, charged) -> {
+      if (!ledger.equals(charged)) follow(window, ledger, charged);
+      return null;
+    }));
+  }
+
+  private void follow(String window, Map<String, Totals> ledger, Map<String, Totals> charged) {
+    watch(uncounted.askProcessors(window).thenAccept(later -> {
+      if (!Totals.covers(later, ledger)) invented.incrementAndGet();
+    }));
+    awaitLedger(window, ledger, charged, System.nanoTime());
+  }
+
+  private void awaitLedger(String window, Map<String, Totals> ledger, Map<String, Totals> charged, long since) {
+    if (Totals.covers(ledger, charged) || System.nanoTime() - since >= FOLLOWED_MS * 1e6) behind.add(since);
+    else watch(auditor.askGateway(window).thenAccept(again -> awaitLedger(window, again, charged, since)));
+  }
+
+  private void watch(CompletableFuture<?> question) {
+    question.exceptionally(broken -> {
+      late.incrementAndGet();
+      return null;
+    });
   }
 
   @Override
-  protected Session begin(Session session) {
-    if (run.begin()) storm.begin(run, Settings.decimal("audits", 50));
-    return session;
-  }
-
-  @Override
-  protected void conclude(Outcome outcome) throws IOException {
-    outcome.addSettled();
-    var times = storm.answerTimes();
-    var behind = storm.behind();
-    var worst = Latencies.percentile(behind, 100);
-    outcome.put("audits", storm.asked());
-    outcome.put("auditsDiffering", behind.length);
-    outcome.put("auditsFailed", storm.failed());
-    outcome.put("ledgerBehindMedianMs", Outcome.round(Latencies.percentile(behind, 50)));
-    outcome.put("ledgerBehindMaxMs", Outcome.round(worst));
-    outcome.put("auditP99Ms", Outcome.round(Latencies.percentile(times, 99)));
-    outcome.put("auditMaxMs", Outcome.round(Latencies.percentile(times, 100)));
-    if (storm.invented() > 0) run.report(storm.invented() + " summaries had more than the processors");
-    if (worst >= BEHIND_MAX_MS) run.report("the ledger was behind by " + Outcome.round(worst) + " ms");
-    if (storm.failed() > 0) run.report(storm.failed() + " questions failed or were answered late");
-    if (storm.asked() == 0) run.report("no summary was compared");
-    demandNoFailure();
+  void conclude() {
+    // Until the last questions are answered, or late.
+    LockSupport.parkNanos(TIMEOUT.toNanos());
+    var differing = behind.all();
+    var worst = Latencies.percentile(differing, 100);
+    figures.put("audits", asked);
+    figures.put("auditsDiffering", differing.length);
+    figures.put("auditsFailed", late);
+    figures.put("ledgerBehindMedianMs", Latencies.percentile(differing, 50));
+    figures.put("ledgerBehindMaxMs", worst);
+    figures.put("auditP99Ms", Latencies.percentile(answers.all(), 99));
+    figures.put("auditMaxMs", Latencies.percentile(answers.all(), 100));
+    if (asked.get() == 0) report("no summary was compared");
+    if (invented.get() > 0) report(invented + " summaries had more than the processors");
+    if (worst >= BEHIND_MAX_MS) report("the ledger was behind by " + worst + " ms");
+    if (late.get() > 0) report(late + " questions failed or were answered late");
   }
 }

@@ -1,32 +1,21 @@
 package paymentgateway;
 
-import static io.gatling.javaapi.core.CoreDsl.constantUsersPerSec;
-import static io.gatling.javaapi.core.CoreDsl.global;
-import static io.gatling.javaapi.core.CoreDsl.scenario;
+import static io.gatling.javaapi.core.CoreDsl.*;
 
-import java.io.IOException;
-import java.time.Duration;
-import paymentgateway.rig.Load;
-import paymentgateway.rig.Outcome;
-import paymentgateway.rig.Settings;
+import java.util.stream.IntStream;
 
 /** Few payments for hours, through an outage every minute: does anything creep up? */
-public final class Soak extends MeasuredSimulation {
-  private static final double SECONDS = Settings.decimal("hours", 1) * 3600;
+public final class Soak extends Load {
+  private static final double SECONDS = setting("hours", 1) * 3600;
 
   public Soak() {
-    super(SECONDS, Load.PREVIEW.repeated(SECONDS));
-    var rate = Settings.decimal("rate", 50);
-    var length = Duration.ofMillis((long) (SECONDS * 1000));
-    var load = scenario("payers").exec(payOnce()).injectOpen(constantUsersPerSec(rate).during(length));
-    setUp(warmUpThen(load)).protocols(PaymentCalls.protocol().shareConnections())
+    // The preview's stages again and again.
+    super(SECONDS, Preview.AMOUNT, IntStream.range(0, (int) (SECONDS / Preview.SECONDS)).boxed()
+        .flatMap(round -> Preview.STAGES.stream().map(stage -> stage.at(stage.second() + round * Preview.SECONDS)))
+        .toList());
+    setUp(warmUpThen(scenario("payers").exec(payOnce())
+        .injectOpen(constantUsersPerSec(setting("rate", 50)).during(duration(SECONDS)))))
+        .protocols(Payments.protocol().shareConnections())
         .assertions(global().failedRequests().count().is(0L));
-  }
-
-  @Override
-  protected void conclude(Outcome outcome) throws IOException {
-    outcome.addSettled();
-    demandNoFailure();
-    outcome.demandFlatMemory();
   }
 }

@@ -1,5 +1,6 @@
-namespace PaymentGateway.Tests.Support;
+namespace PaymentGateway.Tools.Running;
 
+/// <summary>The memory of processes.</summary>
 public static class ProcessMemory
 {
     /// <summary>The proportional set: private pages, and the process's share of shared ones.</summary>
@@ -15,8 +16,8 @@ public static class ProcessMemory
     public static long PssWithForkedBytes(int pid) =>
         PssBytes(pid) + ProcessTree.ChildrenOf(pid).Sum(PssOrNothingBytes);
 
-    // A server process may end between two looks.
-    private static long PssOrNothingBytes(int pid)
+    /// <summary>A server process may end between two looks.</summary>
+    public static long PssOrNothingBytes(int pid)
     {
         try
         {
