@@ -3,7 +3,7 @@ using PaymentGateway.Tests.EndToEnd;
 namespace PaymentGateway.Tests;
 
 /// <summary>The models in tests/model, each searched completely within bounds that take seconds.</summary>
-[Trait(Alone.Lane, Long.Name)]
+[Trait(Alone.Lane, LongRunning.Name)]
 public sealed class ModelTests(ITestOutputHelper output)
 {
     [ModelTheory]

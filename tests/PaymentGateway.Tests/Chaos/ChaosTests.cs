@@ -10,7 +10,7 @@ public sealed class ChaosAlone
 }
 
 /// <summary>All that single tests break, in a seeded order and under load; then every payment is compared.</summary>
-[Collection(ChaosAlone.Name), Trait(Alone.Lane, Long.Name)]
+[Collection(ChaosAlone.Name), Trait(Alone.Lane, LongRunning.Name)]
 public sealed class ChaosTests(ITestOutputHelper output)
 {
     [GatewaySystemFact]

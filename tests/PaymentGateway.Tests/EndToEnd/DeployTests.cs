@@ -122,7 +122,7 @@ public sealed class DeployTests : IAsyncLifetime
     }
 
     // A name that means the primary, then the promoted standby: of a service of Kubernetes, HAProxy or a virtual IP.
-    [GatewaySystemFact, Trait(Alone.Lane, Long.Name)]
+    [GatewaySystemFact, Trait(Alone.Lane, LongRunning.Name)]
     public async Task After_a_failover_behind_one_name_nothing_acknowledged_is_lost_and_nobody_is_charged_twice()
     {
         await _server.ExecuteAsync("CREATE DATABASE gateway");

@@ -6,7 +6,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// The primary fails under load, and its standby goes on. `make ha` plays all faults at 500 payments a second, or under
 /// the preview's load, and takes the table; the tests play two of them, slower.
 /// </summary>
-[Collection(AlsoOneAfterAnother.Name), Trait(Alone.Lane, Long.Name)]
+[Collection(AlsoOneAfterAnother.Name), Trait(Alone.Lane, LongRunning.Name)]
 public sealed class FailoverTests(ITestOutputHelper output)
 {
     // Payments that wait at least at an instance when it dies; otherwise the test has shown nothing.

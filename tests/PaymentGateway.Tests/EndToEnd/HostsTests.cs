@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.EndToEnd;
 /// Three hosts under load through one nginx. One is cut off from the database, one from the processors, one freezes,
 /// then two at once. HOSTS_TABLE=file has it play them faster, with fallback in use, and write the table.
 /// </summary>
-[Collection(AlsoOneAfterAnother.Name), Trait(Alone.Lane, Long.Name)]
+[Collection(AlsoOneAfterAnother.Name), Trait(Alone.Lane, LongRunning.Name)]
 public sealed class HostsTests(ITestOutputHelper output)
 {
     // Payments that wait at least at a host before it breaks; otherwise the test has shown nothing.

@@ -33,7 +33,7 @@ public sealed class Alone : ICollectionFixture<RunningSystem>
 /// a part of .ci/run of their own, because `make test` would take half as long again; its simulated schedules stand for
 /// them there.
 /// </summary>
-public static class Long
+public static class LongRunning
 {
     public const string Name = "Long";
 }

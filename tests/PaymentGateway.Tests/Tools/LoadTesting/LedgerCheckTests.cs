@@ -1,4 +1,5 @@
 using PaymentGateway.Tools.LoadTesting;
+using LedgerCheck = PaymentGateway.Tools.LoadTesting.LedgerCheck;
 
 namespace PaymentGateway.Tests.Tools.LoadTesting;
 
