@@ -29,9 +29,9 @@ public sealed class Alone : ICollectionFixture<RunningSystem>
 }
 
 /// <summary>
-/// Tests of minutes that each search for what no single test asks: chaos, lost hosts, failovers, and the models. They are
-/// a part of .ci/run of their own, because `make test` would take half as long again; its simulated schedules stand for
-/// them there.
+/// Tests of minutes that each search for what no single test asks: chaos, lost hosts, failovers, and the models. They
+/// are a part of .ci/run of their own, because `make test` would take half as long again; its simulated schedules stand
+/// for them there.
 /// </summary>
 public static class LongRunning
 {

@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.Recording;
 
 public sealed class OutcomeWriterTests : OneInstance
 {
-    private const string Failed = "Failed to write ";
+    private const string Failed = "outcomes could not be written";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
