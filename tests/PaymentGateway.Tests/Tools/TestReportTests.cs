@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tests.Tools;
 
-/// <summary>What eng/test says of results, and when it is red although every test that ran was green.</summary>
+/// <summary>The report of eng/test, and the runs that it calls red although every test in them passed.</summary>
 public sealed class TestReportTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("test-report.").FullName;

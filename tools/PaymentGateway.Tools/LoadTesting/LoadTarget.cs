@@ -2,7 +2,7 @@ using PaymentGateway.Tools.Measuring;
 
 namespace PaymentGateway.Tools.LoadTesting;
 
-/// <summary>What a load goes to: a side of its own, or what URL= names.</summary>
+/// <summary>The system that a load pays to: one that it starts itself, or the one at the address in URL=.</summary>
 /// <param name="Meter">Of the parts whose pids are known, which may be none.</param>
 /// <param name="NginxTimes">The times of all requests, in the log of its own nginx.</param>
 internal sealed record LoadTarget(

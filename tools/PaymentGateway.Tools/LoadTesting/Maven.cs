@@ -88,7 +88,7 @@ public static partial class MavenLog
             : MavenFailure.Other;
     }
 
-    /// <summary>What the simulation says of its progress and what is wrong; null for all other lines.</summary>
+    /// <summary>A line about the load's progress, or about a fault of it; null for all other lines.</summary>
     public static string? ProgressIn(string line) =>
         line.StartsWith(Running, StringComparison.Ordinal) ? line[Running.Length..]
         : line.Contains(Broken, StringComparison.Ordinal) ? line

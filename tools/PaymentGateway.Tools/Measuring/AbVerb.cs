@@ -14,7 +14,8 @@ public static class AbVerb
         An A/B run: which variant costs less CPU. A variant is NAME[=VARIABLE=VALUE …]: the shipped system with these
         variables. CLONE=DIR takes another clone's scripts, settings and binaries, published there; FRAMEWORK=net10.0
         takes what `make publish FRAMEWORK=net10.0` left. Settings: LIMITS=1 ROUNDS RATE SECONDS_EACH; RATE=0 is as
-        fast as 64 connections can, by wrk.
+        fast as 64 connections can, by wrk. Scripts before 1.0.0 may limit nothing at the start, and LIMITS=1 refuses
+        them: GATEWAY_BIN=FILE takes the binary alone.
         Example: shipped 'often=Gateway__Recording__Linger=40ms'
         """;
 

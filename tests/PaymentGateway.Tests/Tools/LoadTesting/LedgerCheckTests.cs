@@ -9,13 +9,13 @@ public sealed class LedgerCheckTests
 
     [Theory]
     [InlineData(Ledger, "default 3 59.7, fallback 2 39.80", 5, 5, 0)]
-    [InlineData(Ledger, Ledger, 4, 5, 0)] // One that was not answered may be settled.
-    [InlineData(Ledger, Ledger, 6, 6, 1)] // Accepted and not settled.
-    [InlineData(Ledger, Ledger, 4, 4, 1)] // More than were sent.
+    [InlineData(Ledger, Ledger, 4, 5, 0)] // A payment without an answer may be settled.
+    [InlineData(Ledger, Ledger, 6, 6, 1)] // An accepted payment is not settled.
+    [InlineData(Ledger, Ledger, 4, 4, 1)] // More payments are settled than were sent.
     [InlineData(Ledger, "default 3 59.71, fallback 2 39.80", 5, 5, 1)]
     [InlineData(Ledger, "default 3 59.70, fallback 2 39.79", 5, 5, 1)]
     [InlineData(Ledger, "default 4 59.70, fallback 2 39.80", 5, 5, 1)]
-    [InlineData(Ledger, "default 2 39.80, fallback 3 59.70", 5, 5, 2)] // The right sum at the wrong processors.
+    [InlineData(Ledger, "default 2 39.80, fallback 3 59.70", 5, 5, 2)] // The sum is right, the processors are not.
     [InlineData("default 3 999999999999.99", "default 3 999999999999.98", 3, 3, 1)]
     [InlineData(Ledger, "default 3 59.70, fallback 2 39.80, third 0 0", 5, 5, 1)] // The gateway does not name it.
     [InlineData("default 3 59.70, third 1 19.9", "default 3 59.70, third 1 19.90", 4, 4, 0)]
