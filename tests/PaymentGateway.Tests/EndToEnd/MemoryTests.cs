@@ -8,7 +8,7 @@ public sealed class MemoryTests(ITestOutputHelper output)
     private const int Payments = 10_000;
     private const long Megabyte = 1024 * 1024;
 
-    // In a container the runtime limits its heap by itself to three quarters of the memory. The variable is hexadecimal.
+    // In a container the runtime by itself limits its heap to three quarters of the memory. This is hexadecimal.
     private static readonly string HeapLimit =
         $"{ComposeSplit.Read()[GatewaySystem.First].MemoryBytes * 3 / 4:x}";
 

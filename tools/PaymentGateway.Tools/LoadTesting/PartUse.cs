@@ -64,7 +64,7 @@ internal sealed class PartUse(PartMeter meter)
     });
 }
 
-/// <summary>The memory of each part at a second of a load. A page that processes share counts for each in part.</summary>
+/// <summary>The memory of each part at a second of a load. A page that several share is divided among them.</summary>
 public sealed record MemorySample(double Second, IReadOnlyDictionary<string, double> MiB);
 
 /// <summary>The memory of a whole load: its peak, and whether the end is heavier than the beginning.</summary>
