@@ -162,7 +162,8 @@ internal sealed partial class SimulatedCluster
     }
 
     // The feed waits for each transaction that may write, and autovacuum's are in real time, so the reader asks again
-    // for some real seconds. Seed 38250 was red once without this, and is whenever such a transaction is held (2026-11-29).
+    // for some real seconds. Seed 38250 was red once without this, and is so whenever such a transaction is held
+    // (2026-11-29).
     private Guid? Untold(List<Row> rows)
     {
         var began = Stopwatch.StartNew();
