@@ -118,7 +118,7 @@ public sealed class ProofTests : OneWorker
         payment.Adopt(Known.AtBoth, Clock.GetTimestamp());
         Stages.Open.Add(payment);
         Stages.Doubts.Add(payment);
-        await PassAsync(TimeSpan.FromSeconds(1));
+        await AdvancesUntilAsync(() => _odd.LookUps > 0, "default asks for a pause");
         var lookUps = _odd.LookUps;
 
         await Rig.Fallback.PlantAsync([new ProcessorPayment(payment.Id, payment.Amount, Batches.Noon)]);
@@ -306,8 +306,8 @@ public sealed class ProofTests : OneWorker
         await AdvancesUntilAsync(() => Clock.GetUtcNow() > until, $"{time} pass");
     }
 
-    // While a charge is under way the clock stands still, otherwise a busy machine would make the processor slow by this
-    // clock. A charge that is kept waiting on purpose ends by the clock, so it stands still for 200 real ms at most.
+    // While a charge is under way the clock stands still, otherwise a busy machine would make the processor slow by it.
+    // A charge that is kept waiting on purpose ends by the clock, so it stands still for 200 real ms at most.
     private Task AdvancesUntilAsync(Func<bool> condition, string what) => Eventually.HoldsAsync(
         async () =>
         {
