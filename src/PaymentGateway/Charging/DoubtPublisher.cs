@@ -89,7 +89,7 @@ internal sealed partial class DoubtPublisher(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 415, Message = "Failed to save in-doubt changes: {Reason}")]
+        [LoggerMessage(EventId = 415, Message = "Failed to store which payments are in doubt: {Reason}")]
         public static partial void PublishingFailed(ILogger log, LogLevel level, string reason);
     }
 }

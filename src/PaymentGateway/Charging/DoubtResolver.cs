@@ -334,7 +334,7 @@ internal sealed partial class DoubtResolver(
 
     private static partial class Log
     {
-        [LoggerMessage(410, LogLevel.Error, "Payment {CorrelationId} stays in doubt: {Reason}")]
+        [LoggerMessage(410, LogLevel.Error, "Failed to resolve the doubt of payment {CorrelationId}: {Reason}")]
         public static partial void ResolvingFailed(ILogger log, Payment correlationId, string reason);
 
         [LoggerMessage(411, LogLevel.Warning,
@@ -342,12 +342,12 @@ internal sealed partial class DoubtResolver(
         public static partial void AmountDiffers(ILogger log, Payment correlationId, Processor processor);
 
         [LoggerMessage(412, LogLevel.Warning,
-            "{Count} payments are in doubt, {CorrelationId} at {Where} for {AgeSeconds} s: {Why}")]
+            "{Count} payments are in doubt; {CorrelationId} has been for {AgeSeconds} s, at {Where}: {Why}")]
         public static partial void DoubtLasts(
             ILogger log, int count, Payment correlationId, string where, long ageSeconds, string why);
 
         [LoggerMessage(417, LogLevel.Warning,
-            "Payment {CorrelationId} was not charged by a processor, as an operator has said")]
+            "An operator's word that a processor has not charged payment {CorrelationId} ended its doubt there")]
         public static partial void NotCharged(ILogger log, Payment correlationId);
 
         [LoggerMessage(413, LogLevel.Debug, "The doubt of payment {CorrelationId} ended: {Found}")]

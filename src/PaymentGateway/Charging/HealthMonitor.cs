@@ -56,10 +56,10 @@ internal sealed partial class HealthMonitor(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 300, Message = "The shared health record is unavailable: {Reason}")]
+        [LoggerMessage(EventId = 300, Message = "Failed to read the health reports that instances share: {Reason}")]
         public static partial void RecordUnavailable(ILogger log, LogLevel level, string reason);
 
-        [LoggerMessage(EventId = 301, Message = "Failed to share the health of {Processor}: {Reason}")]
+        [LoggerMessage(EventId = 301, Message = "Failed to store the health report of {Processor}: {Reason}")]
         public static partial void PollFailed(ILogger log, LogLevel level, Processor processor, string reason);
     }
 }

@@ -39,7 +39,7 @@ internal sealed partial class OperatorWords(
 
     private static partial class Log
     {
-        [LoggerMessage(EventId = 416, Message = "Failed to read what operators said of processors: {Reason}")]
+        [LoggerMessage(EventId = 416, Message = "Failed to read the not-charged words of operators: {Reason}")]
         public static partial void NotRead(ILogger log, LogLevel level, string reason);
     }
 }

@@ -88,7 +88,7 @@ internal sealed partial class OwnedPayments(
         public static partial void Parked(ILogger log, Payment correlationId, string reason);
 
         [LoggerMessage(423, LogLevel.Critical,
-            "Payment {CorrelationId} is parked, and its epoch ends: a fault of this program")]
+            "Payment {CorrelationId} is parked, and its epoch ends, because of a fault of this program: report it")]
         public static partial void Broken(ILogger log, Payment correlationId, Exception broken);
 
         [LoggerMessage(EventId = 421, Message = "Failed to park payment {CorrelationId}: {Reason}")]

@@ -149,7 +149,8 @@ internal sealed partial class ProcessorLane(
 
     private static partial class Log
     {
-        [LoggerMessage(407, LogLevel.Error, "The charge of payment {CorrelationId} at {Processor} broke")]
+        [LoggerMessage(407, LogLevel.Error,
+            "An unexpected exception broke the charge of payment {CorrelationId} at {Processor}")]
         public static partial void ChargeBroke(
             ILogger log, Payment correlationId, Processor processor, Exception unexpected);
     }

@@ -85,7 +85,7 @@ internal static class MigrateVerb
         }
         catch (PostgresException busy) when (busy.SqlState == PostgresErrorCodes.LockNotAvailable)
         {
-            throw new VerbException(ExitCodes.Unavailable, $"a table is in use all the time: {busy.MessageText}");
+            throw new VerbException(ExitCodes.Unavailable, $"a table stayed in use, try again: {busy.MessageText}");
         }
         catch (Exception failed) when (failed is DbException or TimeoutException)
         {

@@ -188,7 +188,7 @@ internal static class PaymentVerbs
             var cursor = (string?)page["next"];
             if (cursor is null || all.Count == limit)
                 return new Report(
-                    all, Note: cursor is not null || rows.Count > left ? $"more follow: --limit is {limit}" : null);
+                    all, Note: cursor is not null || rows.Count > left ? $"more follow after --limit {limit}" : null);
 
             next = $"{first}&after={Uri.EscapeDataString(cursor)}";
         }

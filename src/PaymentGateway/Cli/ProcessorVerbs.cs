@@ -9,13 +9,15 @@ internal static class ProcessorVerbs
     private static readonly Argument<string> Name =
         new("name") { Description = "The name, as in Gateway__Processors__<name>__BaseUrl, in small letters." };
 
-    private static readonly Option<bool> Yes =
-        new("--yes") { Description = "Confirms it: a payment that was charged all the same is charged twice." };
+    private static readonly Option<bool> Yes = new("--yes")
+    {
+        Description = "Confirms it: a payment that the processor has charged all the same is charged twice.",
+    };
 
     public static Command Create()
     {
         var notCharged = new GatewayVerb(
-            "not-charged", "Release the payments in doubt at a processor, which has not charged them.",
+            "not-charged", "Tell the gateway that a processor has not charged the payments in doubt there.",
             static async (gateway, parsed) =>
             {
                 var name = Uri.EscapeDataString(parsed.GetValue(Name)!);

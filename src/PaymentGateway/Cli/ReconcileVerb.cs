@@ -10,7 +10,7 @@ internal static class ReconcileVerb
         "--from", "The earliest requestedAt; ISO 8601, UTC unless a zone is given. Default: the oldest.", "time");
 
     private static readonly Option<string> To = GatewayVerb.Text(
-        "--to", "The latest requestedAt. Default: the latest time of which nothing is in flight.", "time");
+        "--to", "The latest requestedAt. Default: the latest time before which nothing is in flight.", "time");
 
     private static readonly Option<bool> Repair = new("--repair")
     {

@@ -198,7 +198,8 @@ internal sealed partial class LeaseKeeper(
             "Epoch {Epoch} ends, {Count} payments are released, {Doubts} of them in doubt")]
         public static partial void Released(ILogger log, int epoch, int count, int doubts);
 
-        [LoggerMessage(215, LogLevel.Warning, "Epoch {Epoch} ends without release, its lease will expire: {Reason}")]
+        [LoggerMessage(215, LogLevel.Warning,
+            "Epoch {Epoch} ends without release; its payments wait until its lease has expired: {Reason}")]
         public static partial void ReleaseFailed(ILogger log, int epoch, string reason);
     }
 }

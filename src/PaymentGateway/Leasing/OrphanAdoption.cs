@@ -135,7 +135,7 @@ internal sealed partial class OrphanAdoption(
         [LoggerMessage(222, LogLevel.Information, "All payments of this instance's epoch {Epoch} are taken over")]
         public static partial void TakenOver(ILogger log, int epoch);
 
-        [LoggerMessage(EventId = 218, Message = "Payments of epoch {Epoch} could not be adopted now: {Reason}")]
+        [LoggerMessage(EventId = 218, Message = "Failed to adopt payments of epoch {Epoch}, trying again: {Reason}")]
         public static partial void NotAdopted(ILogger log, LogLevel level, int epoch, string reason);
     }
 }

@@ -151,7 +151,7 @@ internal sealed partial class OutcomeWriter(
     private static partial class Log
     {
         [LoggerMessage(
-            EventId = 500, Message = "{Count} outcomes could not be written, next try in {WaitMs} ms: {Reason}")]
+            EventId = 500, Message = "Failed to write {Count} outcomes, next try in {WaitMs} ms: {Reason}")]
         public static partial void RecordingFailed(
             ILogger log, LogLevel level, int count, long waitMs, string reason);
 

@@ -95,7 +95,8 @@ internal sealed partial class SchemaSetup(
         foreach (var (version, checksum) in applied)
         {
             if (pending.Find(migration => migration.Version == version) is not { } known)
-                throw Wrong($"names tables of version {version}, and this binary knows {migrations.Count}");
+                throw Wrong(
+                    $"names tables of version {version}, and this binary knows {migrations.Count}: run the newer one");
             if (known.Checksum != checksum)
                 throw Wrong($"names tables whose version {version} is not the {known.Name} of this binary");
             pending.Remove(known);

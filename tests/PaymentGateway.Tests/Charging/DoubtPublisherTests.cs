@@ -34,7 +34,7 @@ public sealed class DoubtPublisherTests : OneInstance
             () => Clock.GetUtcNow() - began > TimeSpan.FromMinutes(2), TimeSpan.FromSeconds(1),
             "it was tried again and again");
         Assert.StartsWith(
-            "Failed to save in-doubt changes: ", Assert.Single(Stages.ShownOf<DoubtPublisher>()),
+            "Failed to store which payments are in doubt: ", Assert.Single(Stages.ShownOf<DoubtPublisher>()),
             StringComparison.Ordinal);
 
         await Database.ExecuteAsync("ALTER TABLE others RENAME TO doubts");

@@ -45,7 +45,8 @@ public sealed class LastingDoubtTests
         var took = _clock.GetUtcNow() - began;
         Assert.InRange(Shown().Count, 3, took.TotalMinutes);
         Assert.All(Shown(), line => Assert.Matches(
-            $"^1 payments are in doubt, {payment.Id} at default or fallback for [0-9]+ s: no look-up has an answer$",
+            $"^1 payments are in doubt; {payment.Id} has been for [0-9]+ s, at default or fallback: "
+                + "no look-up has an answer$",
             line));
 
         IReadOnlyCollection<string> Shown() => stages.ShownOf<DoubtResolver>();

@@ -104,7 +104,7 @@ public sealed class GatewayVerbTests() : OneGateway(
             ["admin 200", "reader 403"],
             actions.EnumerateArray().Select(one => $"{one.GetProperty("actor")} {one.GetProperty("outcome")}"));
         Assert.Contains("POST /purge-payments", last.Output, StringComparison.Ordinal);
-        Assert.Equal("more follow: --limit is 1", last.Error);
+        Assert.Equal("more follow after --limit 1", last.Error);
     }
 
     private Task<Verb> AskAsync(params string[] verb) =>

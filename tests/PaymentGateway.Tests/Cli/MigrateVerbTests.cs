@@ -31,7 +31,7 @@ public sealed class MigrateVerbTests() : OwnDatabase(new EmptyTestDatabase())
     {
         await using var holding = await Database.HoldAsync("CREATE TABLE payments (id integer)");
 
-        (await MigrateAsync()).AssertFailed(69, "a table is in use");
+        (await MigrateAsync()).AssertFailed(69, "a table stayed in use, try again");
     }
 
     [Fact]

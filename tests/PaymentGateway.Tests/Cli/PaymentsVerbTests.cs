@@ -94,7 +94,7 @@ public sealed class PaymentsVerbTests : IAsyncLifetime
         Assert.Equal(
             Enumerable.Range(0, 450),
             all.ReadJson().EnumerateArray().Select(row => row.GetProperty("at").GetInt32()));
-        Assert.Equal((201, "more follow: --limit is 201"), (some.ReadJson().GetArrayLength(), some.Error));
+        Assert.Equal((201, "more follow after --limit 201"), (some.ReadJson().GetArrayLength(), some.Error));
         Assert.Equal((450, ""), (exactly.ReadJson().GetArrayLength(), exactly.Error));
         Assert.Equal(
             ["?limit=200&state=in_doubt", "?limit=200&state=in_doubt&after=200", "?limit=200&state=in_doubt&after=400"],

@@ -140,7 +140,7 @@ public sealed class OrphanAdoptionPollTests : OneInstance
         Assert.Equal(_mine, Stages.Epoch.Number);
         Assert.Contains(
             Stages.LogOf<OrphanAdoption>(),
-            line => line.StartsWith($"Payments of epoch {held} could not be adopted", StringComparison.Ordinal));
+            line => line.StartsWith($"Failed to adopt payments of epoch {held}", StringComparison.Ordinal));
         await Adoption.AdoptAllAsync([]);
         Assert.Equal(4, Stages.Open.Count);
     }

@@ -4,7 +4,7 @@ namespace PaymentGateway.Tests.Recording;
 
 public sealed class OutcomeWriterTests : OneInstance
 {
-    private const string Failed = "outcomes could not be written";
+    private const string Failed = "Failed to write ";
 
     private static readonly TimeSpan Limit = TimeSpan.FromSeconds(20);
     private static readonly TimeSpan Millisecond = TimeSpan.FromMilliseconds(1);
@@ -67,7 +67,7 @@ public sealed class OutcomeWriterTests : OneInstance
         foreach (var wait in new[] { 100, 200, 400, 500, 500 })
         {
             await HasFailedAsync(++tries);
-            Assert.StartsWith("1 outcomes", Log.Last(), StringComparison.Ordinal);
+            Assert.StartsWith($"{Failed}1 outcomes", Log.Last(), StringComparison.Ordinal);
             Assert.Contains($"next try in {wait} ms: ", Log.Last(), StringComparison.Ordinal);
             Clock.Advance(TimeSpan.FromMilliseconds(wait) - Millisecond);
             Assert.Equal(1, Clock.ArmedTimers);

@@ -32,7 +32,7 @@ internal static class WebhookEndpoints
         var clock = admin.ServiceProvider.GetRequiredService<TimeProvider>();
         var worker = admin.ServiceProvider.GetRequiredService<WebhookWorker>();
         var metrics = admin.ServiceProvider.GetRequiredService<GatewayMetrics>();
-        metrics.AddGauge("webhooks.failing", "s", "How long the webhook has failed that has failed for longest.",
+        metrics.AddGauge("webhooks.failing", "s", "How long the webhook that has failed for longest has failed.",
             () => worker.FailingSeconds);
         metrics.AddGauge("webhooks.age", "s", "Age of the oldest event that a webhook has not got.",
             () => worker.OldestSeconds);

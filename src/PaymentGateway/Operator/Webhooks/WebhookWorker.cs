@@ -165,7 +165,7 @@ internal sealed partial class WebhookWorker(
             "The webhook {Name} begins with the oldest event, because events after {Position} were deleted")]
         public static partial void Gone(ILogger log, string name, string position);
 
-        [LoggerMessage(EventId = 242, Message = "Webhooks of {Name} wait for the database: {Reason}")]
+        [LoggerMessage(EventId = 242, Message = "Events for the webhook {Name} wait for PostgreSQL: {Reason}")]
         public static partial void Broken(ILogger log, LogLevel level, string name, string reason);
     }
 }
