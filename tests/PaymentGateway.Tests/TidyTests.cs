@@ -1,6 +1,7 @@
 using System.CodeDom.Compiler;
 using System.Reflection;
 using PaymentGateway.Tests.EndToEnd;
+using PaymentGateway.Tests.Simulation;
 
 namespace PaymentGateway.Tests;
 
@@ -90,9 +91,10 @@ public sealed class TidyTests
             .Select(data => (string)data.ConstructorArguments[0].Value!).ToHashSet();
         Assert.Contains(Alone.Name, definitions);
 
-        // A class of minutes is kept apart already, and may share a collection with others.
+        // A class of minutes is kept apart already, and may share a collection with others; the simulation has a process
+        // of its own.
         AssertNone(typeof(TidyTests).Assembly.GetTypes()
-            .Where(type => !Has<TraitAttribute>(type, 1, [LongRunning.Name])
+            .Where(type => !Has<TraitAttribute>(type, 1, [LongRunning.Name, SimulationAlone.Name])
                 && Has<CollectionAttribute>(type, 0, definitions) != Has<TraitAttribute>(type, 1, [Alone.Name]))
             .Select(type => $"{type.Name}: a collection that runs alone, and no trait; or the other way round"));
     }

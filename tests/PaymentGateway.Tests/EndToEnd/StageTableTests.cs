@@ -1,7 +1,7 @@
 namespace PaymentGateway.Tests.EndToEnd;
 
 /// <summary>The stage table of contract.md at 100 payments/s, with the official audit and a storm of them.</summary>
-[Collection(Alone.Name), Trait(Alone.Lane, Alone.Name)]
+[Collection(Alone.Name), Trait(Alone.Lane, LongRunning.Name)]
 public sealed class StageTableTests(RunningSystem running, ITestOutputHelper output) : OnRunningSystem(running)
 {
     private const int PerSecond = 100;
