@@ -1,7 +1,6 @@
 using System.CodeDom.Compiler;
 using System.Reflection;
 using PaymentGateway.Tests.EndToEnd;
-using PaymentGateway.Tests.Simulation;
 
 namespace PaymentGateway.Tests;
 
@@ -91,10 +90,9 @@ public sealed class TidyTests
             .Select(data => (string)data.ConstructorArguments[0].Value!).ToHashSet();
         Assert.Contains(Alone.Name, definitions);
 
-        // A class of minutes is kept apart already, and may share a collection with others; the simulation has a process
-        // of its own.
+        // A class of minutes is kept apart already, and may share a collection with others.
         AssertNone(typeof(TidyTests).Assembly.GetTypes()
-            .Where(type => !Has<TraitAttribute>(type, 1, [LongRunning.Name, SimulationAlone.Name])
+            .Where(type => !Has<TraitAttribute>(type, 1, [LongRunning.Name])
                 && Has<CollectionAttribute>(type, 0, definitions) != Has<TraitAttribute>(type, 1, [Alone.Name]))
             .Select(type => $"{type.Name}: a collection that runs alone, and no trait; or the other way round"));
     }

@@ -3,10 +3,7 @@ using PaymentGateway.Tests.EndToEnd;
 
 namespace PaymentGateway.Tests.Simulation;
 
-/// <summary>
-/// Beside no other test of its process, because it waits until the thread pool is idle. eng/test gives it a process of
-/// its own.
-/// </summary>
+/// <summary>Beside nothing else, as <see cref="Alone"/>: it waits until the thread pool is idle.</summary>
 [CollectionDefinition(Name, DisableParallelization = true)]
 public sealed class SimulationAlone
 {
@@ -16,7 +13,7 @@ public sealed class SimulationAlone
 /// <summary>
 /// Schedules of faults, by seed, on real instances and a real database (docs/testing.md). SEED and RUNS name others.
 /// </summary>
-[Collection(SimulationAlone.Name), Trait(Alone.Lane, SimulationAlone.Name)]
+[Collection(SimulationAlone.Name), Trait(Alone.Lane, Alone.Name)]
 public sealed class ClusterSimulationTests(
     SimulatedDatabase unlogged, SimulatedDurableDatabase durable, ITestOutputHelper output)
     : IClassFixture<SimulatedDatabase>, IClassFixture<SimulatedDurableDatabase>
