@@ -151,7 +151,7 @@ public sealed class PostgresServer : IAsyncDisposable
     {
         try
         {
-            await using var connection = await Statements.OpenAsync(ConnectionString("postgres") + ";Timeout=2");
+            await using var connection = await Statements.OpenAsync(ConnectionString("postgres") + ";Timeout=10");
             return true;
         }
         catch (NpgsqlException)
