@@ -1,7 +1,6 @@
 using System.CommandLine;
 using System.Runtime.InteropServices;
 using System.Runtime.Versioning;
-using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
 using PaymentGateway.Tools.Odd;
 
@@ -18,7 +17,7 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            .. SystemVerbs.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+            .. SystemVerbs.Create(), OddVerb.Create(), AbVerb.Create(),
         ];
         foreach (var verb in verbs)
             root.Add(verb);

@@ -41,10 +41,6 @@ internal sealed class Side : IAsyncDisposable
     /// <summary>With nothing running yet: the caller starts the database, and does something before the rest.</summary>
     public static Side Of(SideKind kind, SystemSettings settings, TextWriter log)
     {
-        if (kind == SideKind.Stub)
-            settings = settings.With(("GATEWAY_BIN", StubProgram.Path(settings)));
-        if (kind == SideKind.NginxAlone)
-            settings = settings.With(("NGINX_ALONE", "1"));
         return new Side(settings, log);
     }
 
