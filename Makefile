@@ -57,7 +57,7 @@ ha: ## the database fails over under load, eight minutes, as root; prints gap, l
 	@eng/ha $(ARGS)
 
 odd: ## each odd answer of a processor, at 1/min, 1/s and 50/s, AT_ONCE=8 systems (ARGS="default '1/s' 404")
-	@eng/tool odd $(ARGS)
+	@eng/odd $(ARGS)
 
 # With the runtime inside: bytes per payment are this framework's, also where only a newer one is installed.
 BENCHMARKS = dotnet run --project tests/PaymentGateway.Benchmarks -c Release -r linux-x64 --self-contained -v q --

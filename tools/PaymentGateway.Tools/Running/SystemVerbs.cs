@@ -30,7 +30,6 @@ internal static class SystemVerbs
     private static async Task RunAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
     {
         system.RefuseStart();
-        await Publishing.PrepareAsync(system.Settings, cancellation);
         await system.UpAsync(inForeground: true, cancellation);
         try
         {
@@ -51,7 +50,6 @@ internal static class SystemVerbs
     private static async Task UpAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
     {
         system.RefuseStart();
-        await Publishing.PrepareAsync(system.Settings, cancellation);
         await system.UpAsync(cancellation);
         Greet(system);
         Console.WriteLine("'make down' stops it.");
