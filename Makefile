@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 # A build and the tests end before the profiles pay: 15 % less CPU without them.
 export DOTNET_TieredPGO := 0
-.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry sbom publish mutants chaos ha odd bench bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry sbom publish mutants chaos ha odd bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,10 +57,7 @@ ha: ## the database fails over under load, eight minutes, as root; prints gap, l
 	@eng/ha $(ARGS)
 
 odd: ## each odd answer of a processor, at 1/min, 1/s and 50/s, AT_ONCE=8 systems (ARGS="default '1/s' 404")
-	@eng/tool odd $(ARGS)
-
-bench: ## how fast the gateway, the stub and nginx alone can be, by wrk, 3 minutes; LIMITS=1
-	@eng/tool bench
+	@eng/odd $(ARGS)
 
 # With the runtime inside: bytes per payment are this framework's, also where only a newer one is installed.
 BENCHMARKS = dotnet run --project tests/PaymentGateway.Benchmarks -c Release -r linux-x64 --self-contained -v q --
@@ -89,31 +86,31 @@ ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=v
 	@eng/tool ab $(ARGS)
 
 preview: ## the challenge's practice minute and its score; LIMITS=1 puts the 1.5 CPU in force, URL=… uses what runs
-	@eng/tool load preview $(ARGS)
+	@eng/load preview $(ARGS)
 
 preview-short: ## thirty seconds of it, scaled, as .ci/run does; the last lines say so when it cannot run
-	@eng/tool load preview --short
+	@eng/load preview --short
 
 final: ## the five minutes that decided the challenge, with its fees, and their score; LIMITS=1, URL=…
-	@eng/tool load final $(ARGS)
+	@eng/load final $(ARGS)
 
 final-short: ## a minute of it, scaled, as .ci/run does; the last lines say so when it cannot run
-	@eng/tool load final --short
+	@eng/load final --short
 
 stress: ## three times the preview's volume for 20 minutes (ARGS='-Dminutes=5 -Dmultiple=2')
-	@eng/tool load stress $(ARGS)
+	@eng/load stress $(ARGS)
 
 saturation: ## more arrivals per second until it refuses or is slow: the knee
-	@eng/tool load saturation $(ARGS)
+	@eng/load saturation $(ARGS)
 
 soak: ## few payments for hours, an outage every minute (ARGS=-Dhours=8)
-	@eng/tool load soak $(ARGS)
+	@eng/load soak $(ARGS)
 
 audit: ## summaries fifty times a second while paying: never wrong, never late
-	@eng/tool load audit $(ARGS)
+	@eng/load audit $(ARGS)
 
 compare: ## gateway, stub and nginx alone in turn (ARGS=5), or SIDES="final stub-final"
-	@eng/tool load compare $(ARGS)
+	@eng/load compare $(ARGS)
 
 clean: ## stop what runs and remove everything that was built
 	@[ ! -d "$${RUN_DIR:-.run}/pids" ] || eng/tool down

@@ -1,9 +1,7 @@
 using System.CommandLine;
 using System.Runtime.InteropServices;
 using System.Runtime.Versioning;
-using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
-using PaymentGateway.Tools.Odd;
 
 // The system itself runs on Linux only: /proc, Unix sockets between users, setsid.
 [assembly: SupportedOSPlatform("linux")]
@@ -18,7 +16,7 @@ internal static class Program
         var root = new RootCommand("Runs, measures and tries the gateway and its parts.");
         Command[] verbs =
         [
-            .. SystemVerbs.Create(), OddVerb.Create(), BenchVerb.Create(), AbVerb.Create(), LoadVerb.Create(),
+            .. SystemVerbs.Create(), AbVerb.Create(),
         ];
         foreach (var verb in verbs)
             root.Add(verb);

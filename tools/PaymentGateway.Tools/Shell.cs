@@ -37,73 +37,12 @@ public static class Shell
             : throw new ToolException($"{string.Join(' ', command)} failed: {result.Errors.Trim()}");
     }
 
-    /// <summary>It has our terminal, also to ask. A cancelled one is interrupted, and waited for.</summary>
-    public static async Task<int> ShowAsync(
-        IReadOnlyList<string> command,
-        string? directory = null,
-        IReadOnlyDictionary<string, string?>? variables = null,
-        CancellationToken cancellation = default)
-    {
-        var start = new ProcessStartInfo(command[0], command.Skip(1))
-        {
-            WorkingDirectory = directory ?? Repository.Root,
-        };
-        foreach (var (name, value) in variables ?? new Dictionary<string, string?>())
-            if (value is null)
-                start.Environment.Remove(name);
-            else
-                start.Environment[name] = value;
-
-        using var process = Process.Start(start)!;
-        try
-        {
-            await process.WaitForExitAsync(cancellation);
-        }
-        catch (OperationCanceledException)
-        {
-            Posix.Send(process.Id, Signal.Interrupt);
-            await process.WaitForExitAsync(CancellationToken.None);
-        }
-
-        return process.ExitCode;
-    }
-
     private static Command Command(
         IReadOnlyList<string> command, string? directory, IReadOnlyDictionary<string, string?>? variables) =>
         Cli.Wrap(command[0]).WithArguments(command.Skip(1))
             .WithWorkingDirectory(directory ?? Repository.Root)
             .WithEnvironmentVariables(variables ?? new Dictionary<string, string?>())
             .WithValidation(CommandResultValidation.None);
-}
-
-/// <summary>Runs a program whose output goes into a file.</summary>
-public static class LoggedCommand
-{
-    /// <summary>A cancelled one is asked to end, and waited for: it puts away what it has started.</summary>
-    /// <returns>Its status.</returns>
-    public static async Task<int> RunAsync(
-        IReadOnlyList<string> command,
-        string log,
-        string? directory = null,
-        IReadOnlyDictionary<string, string?>? variables = null,
-        CancellationToken cancellation = default)
-    {
-        await using var file = File.CreateText(log);
-        var lines = PipeTarget.ToDelegate(Write);
-        var result = await Cli.Wrap(command[0]).WithArguments(command.Skip(1))
-            .WithWorkingDirectory(directory ?? Repository.Root)
-            .WithEnvironmentVariables(variables ?? new Dictionary<string, string?>())
-            .WithStandardOutputPipe(lines).WithStandardErrorPipe(lines)
-            .WithValidation(CommandResultValidation.None)
-            .ExecuteAsync(CancellationToken.None, cancellation);
-        return result.ExitCode;
-
-        void Write(string line)
-        {
-            lock (file)
-                file.WriteLine(line);
-        }
-    }
 }
 
 /// <summary>Looks for other programs where a shell would.</summary>

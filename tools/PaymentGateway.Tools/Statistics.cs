@@ -7,18 +7,12 @@ public readonly record struct Ratio(double Mean, double StandardError);
 public static class Statistics
 {
     /// <summary>The middle one, or the mean of the two in the middle.</summary>
-    public static double Median(IEnumerable<double> values) => Percentile([.. values.Order()], 50);
-
-    /// <summary>Between neighbours, as k6 reckons it.</summary>
-    public static double Percentile(IReadOnlyList<double> sorted, double percent)
+    public static double Median(IEnumerable<double> values)
     {
-        if (sorted.Count == 0)
-            throw new ArgumentException("There is no percentile of nothing.", nameof(sorted));
-
-        var position = percent / 100 * (sorted.Count - 1);
-        var below = (int)position;
-        var above = Math.Min(below + 1, sorted.Count - 1);
-        return sorted[below] + ((sorted[above] - sorted[below]) * (position - below));
+        double[] sorted = [.. values.Order()];
+        return sorted.Length == 0
+            ? throw new ArgumentException("There is no median of nothing.", nameof(values))
+            : (sorted[(sorted.Length - 1) / 2] + sorted[sorted.Length / 2]) / 2;
     }
 
     /// <summary>

@@ -65,7 +65,7 @@ public sealed class CircuitBreakerTests : OneLane
     {
         var stored = Enumerable.Range(0, 10).Select(_ => Batches.NewPayment()).ToList();
         await Simulator.PlantAsync(stored.Select(
-            one => new PaymentGateway.Tools.Comparing.ProcessorPayment(one.Id, one.Amount, Batches.Noon)));
+            one => new PaymentGateway.Tests.Support.ProcessorPayment(one.Id, one.Amount, Batches.Noon)));
 
         foreach (var payment in stored)
         {

@@ -34,7 +34,6 @@ public static class AbVerb
             throw new ToolException("two variants have the same name");
 
         var settings = SystemSettings.FromEnvironment();
-        await Publishing.PrepareAsync(settings, cancellation);
         var folder = Directory.CreateTempSubdirectory("payment-gateway-ab.");
         // PostgreSQL runs as another user.
         folder.UnixFileMode |= UnixFileMode.GroupRead | UnixFileMode.GroupExecute
@@ -159,13 +158,23 @@ internal sealed class AbSystem : IAsyncDisposable
 
     private async Task<AbBurst> SaturateAsync(int round, int seconds, CancellationToken cancellation)
     {
-        using var client = new GatewayClient(_settings.Url);
-        var settled = await client.SettledAsync(cancellation) ?? 0;
+        using var http = new HttpClient(new SocketsHttpHandler { UseProxy = false }) { BaseAddress = Url };
+        var settled = await SettledAsync();
         var before = _meter!.Cpu();
         var load = await Wrk.PayAsync(Url, Connections, seconds, round, cancellation);
-        await client.AwaitSettledAsync(settled + load.Accepted, SettleLimit, cancellation);
+        if (!await Waiting.HoldsAsync(
+            SettleLimit, async () => await SettledAsync() >= settled + load.Accepted, cancellation))
+            throw new ToolException($"{Variant.Name} did not settle {load.Accepted} payments in time");
         return new AbBurst(
             Variant.Name, round, (_meter.Cpu() - before).Per(load.Accepted), load.P50Ms, load.P99Ms);
+
+        async Task<int> SettledAsync()
+        {
+            using var summary = JsonDocument.Parse(
+                await http.GetStringAsync(new Uri("payments-summary", UriKind.Relative), cancellation));
+            return summary.RootElement.EnumerateObject()
+                .Sum(processor => processor.Value.GetProperty("totalRequests").GetInt32());
+        }
     }
 
     public async ValueTask DisposeAsync()

@@ -36,10 +36,6 @@ public sealed class SystemSettings
 
     public string? Framework => this["FRAMEWORK"];
 
-    /// <summary>The parts that this machine does not have: only tests that need these may be skipped.</summary>
-    public IReadOnlyList<string> Lacks => (this["LACKS"] ?? "").Split(
-        ',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries);
-
     public int Port => Number("PORT", 9999);
 
     public int DefaultPort => Number("DEFAULT_PORT", 8001);
@@ -108,8 +104,6 @@ public sealed class SystemSettings
 
     /// <summary>Whether the parts are started under their shares of docker-compose.yml.</summary>
     public bool Limits => this["LIMITS"] == "1";
-
-    public bool Publishes => this["NO_PUBLISH"] != "1";
 
     public string? Token => this["TOKEN"];
 

@@ -12,10 +12,12 @@ internal static class SystemVerbs
         yield return Verb("run", "Starts the system in the foreground; Ctrl-C stops it.", RunAsync);
         yield return Verb("up", "Starts the system in the background.", UpAsync);
         yield return Verb("down", "Stops what `up` or `run` started.", DownAsync);
-        var parts = new Argument<string[]>("parts") { Arity = ArgumentArity.OneOrMore };
+        var parts = new Argument<string[]>("parts") { Arity = ArgumentArity.ZeroOrMore };
         yield return Verb(
-            "start", "Starts single parts.",
-            (system, parsed, cancellation) => system.StartAsync(parsed.GetRequiredValue(parts), cancellation), parts);
+            "start", "Starts single parts; all when none is named, and then without reconciliation.",
+            (system, parsed, cancellation) => system.StartAsync(
+                parsed.GetValue(parts) is { Length: > 0 } named ? named : system.Parts, cancellation),
+            parts);
         var part = new Argument<string>("part");
         var signal = new Argument<string>("signal") { DefaultValueFactory = _ => "KILL" };
         yield return Verb(
@@ -28,7 +30,6 @@ internal static class SystemVerbs
     private static async Task RunAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
     {
         system.RefuseStart();
-        await Publishing.PrepareAsync(system.Settings, cancellation);
         await system.UpAsync(inForeground: true, cancellation);
         try
         {
@@ -49,7 +50,6 @@ internal static class SystemVerbs
     private static async Task UpAsync(NativeSystem system, ParseResult parsed, CancellationToken cancellation)
     {
         system.RefuseStart();
-        await Publishing.PrepareAsync(system.Settings, cancellation);
         await system.UpAsync(cancellation);
         Greet(system);
         Console.WriteLine("'make down' stops it.");

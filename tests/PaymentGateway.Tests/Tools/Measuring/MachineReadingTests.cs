@@ -1,4 +1,3 @@
-using PaymentGateway.Tools.LoadTesting;
 using PaymentGateway.Tools.Measuring;
 
 namespace PaymentGateway.Tests.Tools.Measuring;
@@ -8,22 +7,11 @@ public sealed class MachineReadingTests
     [Fact]
     public void The_last_result_of_wrk_counts_and_failures_are_not_accepted()
     {
-        var result = WrkResult.In("Running 6s test\nresult 1 1.0 1.0 1.0 0 0\nresult 6000 2.000 3.125 9.500 60 50\n");
+        var result = WrkResult.In("Running 6s test\nresult 1 1.0 1.0 0\nresult 6000 3.125 9.500 60\n");
 
-        Assert.Equal(new WrkResult(6000, 2, 3.125, 9.5, 60, 50), result);
-        Assert.Equal((5940, 2970), (result!.Accepted, result.PerSecond));
+        Assert.Equal(new WrkResult(6000, 3.125, 9.5, 60), result);
+        Assert.Equal(5940, result!.Accepted);
         Assert.Null(WrkResult.In("unable to connect\n"));
-    }
-
-    [Fact]
-    public void The_medians_of_a_side_are_a_row_with_its_share_of_the_stub()
-    {
-        SaturationRun[] runs = [Run("stored", 1000), Run("stored", 4000), Run("stored", 3000)];
-
-        Assert.Equal(
-            "| stored | 3000 | 0.500 | 2.000 | 0.006 | 0.001 | 0.003 | 0.002 | 1 | 75 % |",
-            SaturationRun.Row("stored", runs, [Run("stub", 4000)]));
-        Assert.EndsWith("| 1 |  |", SaturationRun.Row("stored", runs, []), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -37,21 +25,4 @@ public sealed class MachineReadingTests
         Assert.Equal(new CpuUse(0.5, 1.5, 1), use.Per(200));
         Assert.Equal(use, use.Per(0));
     }
-
-    [Theory]
-    [InlineData("\"lag\": 0, \"inconsistencies\": 0", ", lag 0, inconsistencies 0")]
-    [InlineData("\"net\": 1", "")]
-    public void The_headline_of_a_simulation_has_its_lag_where_there_is_a_ledger(string figures, string lag)
-    {
-        var run = RunResult.Of(
-            $$"""
-            {"simulation": "Preview", "mode": "some", "accepted": 16745, "p50Ms": 0.44, "p99Ms": 3.5, {{figures}}}
-            """);
-
-        Assert.Equal($"Preview (some): 16745 payments, p50 0.44 ms, p99 3.5 ms{lag}", run.Headline());
-        Assert.Empty(run.Stages);
-    }
-
-    private static SaturationRun Run(string side, int perSecond) => new(
-        side, new WrkResult(perSecond + 1, 1, 0.5, 2, Failed: 1, Refused: 1), new CpuUse(0.001, 0.003, 0.002));
 }

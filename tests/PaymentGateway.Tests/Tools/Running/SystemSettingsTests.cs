@@ -16,7 +16,6 @@ public sealed class SystemSettingsTests
         Assert.Equal(Repository.PathOf(".run"), settings.RunDirectory);
         Assert.Equal(AllParts, settings.Parts);
         Assert.True(settings.Fresh);
-        Assert.True(settings.Publishes);
         Assert.False(settings.Limits);
         Assert.Equal(("0.05", "0.15"), (settings.DefaultFee, settings.FallbackFee));
         Assert.Equal((9999, "unlogged"), (Of(("PORT", "")).Port, Of(("PROFILE", "")).Profile));

@@ -13,8 +13,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 
 /**
- * What all loads share: empty ledgers first, the stages beside the payments, then figures. The tool that starts a load,
- * LoadTesting/, compares the ledgers. Gatling's threads pay; everything else happens on the conductor's.
+ * What all loads share: empty ledgers first, the stages beside the payments, then figures. eng/load starts a load, and
+ * compares the ledgers after it. Gatling's threads pay; everything else happens on the conductor's.
  */
 abstract class Load extends Simulation {
   /** The contract's limit for each call, at every entry point. */
@@ -30,7 +30,7 @@ abstract class Load extends Simulation {
   final Payments payments;
   /** For what an official load would not ask. */
   final Parties uncounted = new Parties(URL, PROCESSORS, null);
-  /** In the order of result.json, whose names are columns of docs/measurements/measurements.csv. */
+  /** In the order of figures.json, whose names are columns of docs/measurements/measurements.csv. */
   final Map<String, Object> figures = new LinkedHashMap<>();
   /** As of the end of the load, where the load counts it. */
   Map<String, Totals> settled = Map.of();
@@ -185,7 +185,7 @@ abstract class Load extends Simulation {
     try {
       tables.write(results, this);
       new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
-          .writeValue(results.resolve("result.json").toFile(), figures);
+          .writeValue(results.resolve("figures.json").toFile(), figures);
     } catch (IOException failed) {
       throw new UncheckedIOException(failed);
     }

@@ -7,7 +7,7 @@ function setup(thread)
 end
 
 function init()
-  run = tonumber(os.getenv("BENCH_RUN") or "0")
+  run = tonumber(os.getenv("WRK_RUN") or "0")
   counter = 0
 end
 
@@ -20,7 +20,7 @@ function request()
 end
 
 function done(summary, latency)
-  io.write(string.format("result %d %.3f %.3f %.3f %d %d\n", summary.requests, summary.duration / 1e6,
-    latency:percentile(50) / 1000, latency:percentile(99) / 1000,
-    summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout, summary.errors.status))
+  local errors = summary.errors
+  io.write(string.format("result %d %.3f %.3f %d\n", summary.requests, latency:percentile(50) / 1000,
+    latency:percentile(99) / 1000, errors.status + errors.connect + errors.read + errors.timeout))
 end

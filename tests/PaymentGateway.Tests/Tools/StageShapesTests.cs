@@ -1,4 +1,4 @@
-namespace PaymentGateway.Tests.Tools.LoadTesting;
+namespace PaymentGateway.Tests.Tools;
 
 public sealed class StageShapesTests
 {

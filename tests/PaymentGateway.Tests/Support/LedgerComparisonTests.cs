@@ -1,4 +1,4 @@
-namespace PaymentGateway.Tests.Tools.Comparing;
+namespace PaymentGateway.Tests.Support;
 
 /// <summary>The comparison finds each difference. LedgerCheckTests ask it of a whole system.</summary>
 public sealed class LedgerComparisonTests

@@ -1,6 +1,4 @@
-using PaymentGateway.Tools.Paying;
-
-namespace PaymentGateway.Tools.Comparing;
+namespace PaymentGateway.Tests.Support;
 
 /// <summary>
 /// Compares every single payment: what clients were told, what the gateway's ledger holds, and what the processors have
