@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 # A build and the tests end before the profiles pay: 15 % less CPU without them.
 export DOTNET_TieredPGO := 0
-.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry sbom publish mutants chaos ha odd bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
+.PHONY: help run up down install test test-fast test-storage compose-test rinha-entry sbom publish mutants chaos ha citus-chaos odd bench-inner routing model simulate ab preview preview-short final final-short stress saturation soak audit compare clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ chaos: ## everything breaks at once, by SEED, in both profiles (or PROFILE) for 
 
 ha: ## the database fails over under load, eight minutes, as root; prints gap, lost and double (ARGS=preview)
 	@eng/ha $(ARGS)
+
+citus-chaos: ## servers of a Citus die and lose commits, six minutes, by SEED (PG=folder with bin/postgres and Citus)
+	@eng/citus-chaos "$(PG)" "$(or $(SEED),1)" "$(or $(SECONDS),60)"
 
 odd: ## each odd answer of a processor, at 1/min, 1/s and 50/s, AT_ONCE=8 systems (ARGS="default '1/s' 404")
 	@eng/odd $(ARGS)

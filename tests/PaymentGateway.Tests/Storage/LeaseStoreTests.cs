@@ -169,7 +169,9 @@ public sealed class LeaseStoreTests : OwnDatabase
         await using var reader = await Database.HoldAsync(
             "LOCK TABLE payments IN SHARE UPDATE EXCLUSIVE MODE; SELECT count(*) FROM payments");
 
-        Assert.Empty(await Adoptions.WritersAsync());
+        // A server of several forgets the names of transactions that have ended a while later.
+        await Eventually.HoldsAsync(
+            async () => (await Adoptions.WritersAsync()).Count == 0, "those that have written are over");
     }
 
     // From a closed epoch they would take its payments as in doubt.
@@ -180,7 +182,7 @@ public sealed class LeaseStoreTests : OwnDatabase
         var other = await Database.OpenEpochAsync();
         await Database.StoreAsync(epoch, 3);
         await Database.StoreAsync(other, 2);
-        await using var held = await Database.HoldAsync("SELECT FROM payments FOR UPDATE");
+        await using var held = await Database.HoldAsync("UPDATE payments SET attempts = 1");
 
         var release = Leases.ReleaseAsync(new ReleaseArgs(epoch, Batches.Earliest, []));
         await Database.WaitsForLockAsync("the release waits");
