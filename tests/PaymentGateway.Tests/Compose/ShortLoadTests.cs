@@ -9,9 +9,11 @@ public sealed class ShortLoadTests : IDisposable
 
     public void Dispose() => _tools.Delete(recursive: true);
 
-    // MavenLogTests have the other reasons.
     [GatewaySystemTheory]
     [InlineData("preview-short", "COMPILATION ERROR :", "root,maven", false, false)]
+    [InlineData("preview-short", "Could not find artifact a:b:pom:1 in central", "root,maven", false, false)]
+    [InlineData("preview-short", $"{Unreachable}, status code: 403", "root,maven", false, false)]
+    [InlineData("preview-short", "Cannot access central in offline mode", "root,maven", true, true)]
     [InlineData("preview-short", Unreachable, "root,maven", true, true)]
     [InlineData("final-short", Unreachable, "root,maven", true, true)]
     [InlineData("preview-short", Unreachable, null, false, true)]

@@ -155,16 +155,6 @@ public sealed class LoadReportTests : IDisposable
             report.Split('\n')[2..]);
     }
 
-    [Fact]
-    public async Task A_load_that_LACKS_names_is_not_run_and_its_last_line_says_so()
-    {
-        var said = await Shell.RunAsync(
-            [Script, "preview", "--short"], variables: new Dictionary<string, string?> { ["LACKS"] = "root, maven" });
-
-        Assert.True(said.Succeeded, said.Errors);
-        Assert.Equal("NOT RUN, lacks maven: the preview load, so nothing of it was tested\n", said.Output);
-    }
-
     private static string Script => Repository.PathOf("eng", "load");
 
     private static string Json(string totals) => new JsonObject(totals.Split(", ").Select(each => each.Split(' '))
