@@ -168,10 +168,14 @@ internal sealed class AbSystem : IAsyncDisposable
         return new AbBurst(
             Variant.Name, round, (_meter.Cpu() - before).Per(load.Accepted), load.P50Ms, load.P99Ms);
 
+        // Of all processors; none when the gateway does not say, as it may just after such a load.
         async Task<int> SettledAsync()
         {
-            using var summary = JsonDocument.Parse(
-                await http.GetStringAsync(new Uri("payments-summary", UriKind.Relative), cancellation));
+            using var answer = await http.GetAsync(new Uri("payments-summary", UriKind.Relative), cancellation);
+            if (!answer.IsSuccessStatusCode)
+                return 0;
+
+            using var summary = JsonDocument.Parse(await answer.Content.ReadAsStringAsync(cancellation));
             return summary.RootElement.EnumerateObject()
                 .Sum(processor => processor.Value.GetProperty("totalRequests").GetInt32());
         }

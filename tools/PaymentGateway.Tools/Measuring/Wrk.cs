@@ -1,6 +1,6 @@
 namespace PaymentGateway.Tools.Measuring;
 
-/// <summary>What wrk.lua says at the end. An answer that is not 2xx is a failure, too.</summary>
+/// <summary>The figures that wrk.lua prints at the end. An answer other than 2xx counts as failed, too.</summary>
 public sealed record WrkResult(int Requests, double P50Ms, double P99Ms, int Failed)
 {
     private const string Mark = "result ";
