@@ -77,13 +77,15 @@ routing: ## the routing policy, simulated over both official loads and 1,000 ran
 model: ## the protocol, searched completely in minutes and 10 GB, and each rule broken
 	@FULL=1 tests/model/run
 
+# Each half on a core of its own where that can be had: its processes take turns, and a turn within a core costs half.
 simulate: ## schedules of faults from SEED on, RUNS of them, on simulated time, or SCHEDULES='steps|steps'
 	@eng/setup
 	@dotnet build tests/PaymentGateway.Tests -c Release -tl:off -v q -nologo -clp:NoSummary
 	@first="$(or $(SEED),1)"; runs="$(or $(RUNS),300)"; half=$$(((runs + 1) / 2)); \
-	play() { SEED=$$1 RUNS=$$2 dotnet test tests/PaymentGateway.Tests -c Release --no-build -tl:off \
-	--filter FullyQualifiedName~ClusterSimulationTests.No_schedule --logger 'console;verbosity=detailed'; }; \
-	play $$first $$half & play $$((first + half)) $$((runs - half)); status=$$?; wait $$! && exit $$status
+	play() { SEED=$$2 RUNS=$$3 $$(taskset -c $$1 echo taskset -c $$1 2>&-) dotnet test tests/PaymentGateway.Tests \
+	-c Release --no-build -tl:off --filter FullyQualifiedName~ClusterSimulationTests.No_schedule \
+	--logger 'console;verbosity=detailed'; }; \
+	play 0 $$first $$half & play 1 $$((first + half)) $$((runs - half)); status=$$?; wait $$! && exit $$status
 
 ab: ## which of several variants costs less CPU (ARGS="shipped 'other=VARIABLE=value CLONE=dir'"), all up at once
 	@eng/tool ab $(ARGS)
