@@ -79,7 +79,7 @@ internal sealed partial class SimulatedCluster
                 payment.InDoubtAt = Time.Now;
             var since = payment.InDoubtAt > payment.AcknowledgedAt ? payment.InDoubtAt : payment.AcknowledgedAt;
             if (payment is { PurgedAt: null, History.AcknowledgedCents: not null } && Time.Now - since > SettledWithin
-                && !OnlyAPaymentHelps(row.Id))
+                && !WaitingForAPayment().Exists(waiting => waiting.Id == row.Id))
                 Violate(
                     $"{Name(row.Id)} waits for {Time.Now - since}, and only "
                     + $"{string.Join(", ", away.Select(one => one.Processor))} is away");
@@ -97,18 +97,17 @@ internal sealed partial class SimulatedCluster
                 .Any(one => one.Id == row.Id && one.MayBeAt.Contains(at.Processor))));
 
     /// <summary>
-    /// A payment in doubt at several processors waits for the next payment, because its owner has no proof at any of
-    /// them: the circuit there is open, or the ledger has no payment that is known to be there.
+    /// The payments that wait for the next payment, because they are in doubt at several processors and their owner has
+    /// no proof at any of these: the circuit there is open, or the ledger has no payment that is known to be there.
     /// </summary>
-    /// <param name="id">Null: any payment in doubt.</param>
-    private bool OnlyAPaymentHelps(Guid? id = null)
+    private List<Payment> WaitingForAPayment()
     {
         var known = Rows().FindAll(row => row.Settlement is not null).ConvertAll(row => row.At);
-        return Living().Any(one => one.Epoch.Unsettled.Snapshot().Exists(
-            payment => (id is null || payment.Id == id) && payment.Phase == PaymentPhase.InDoubt
+        return Living().SelectMany(one => one.Epoch.Unsettled.Snapshot().Where(
+            payment => payment.Phase == PaymentPhase.InDoubt
                 && !payment.MayBeAt.IsSingle && one.Part<ProcessorLanes>().In(payment.MayBeAt).TrueForAll(
                     lane => lane.Health.Read().Availability != Availability.Usable
-                        || !known.Contains(lane.Processor.Id))));
+                        || !known.Contains(lane.Processor.Id)))).ToList();
     }
 
     private void CheckBounds()
