@@ -13,19 +13,22 @@ internal sealed class Pods : IAsyncDisposable, IComparedSystem
     public const string Migration = "Job";
     public const string Token = "a token of Prometheus";
 
-    // A file system of the process's own, in which all that is not the kernel's is read-only.
+    // A file system of the process's own, in which all that is not the kernel's is read-only. The program has a folder
+    // there as in its image, because the pod's user may not enter the folders above the clone's (a home, say).
     private const string Start = """
-        secrets=$1 at=$2 name=$3 user=$4 group=$5 arguments=$6
+        secrets=$1 at=$2 name=$3 user=$4 group=$5 arguments=$6 program=$7
         mount --make-rprivate /
         mount -t tmpfs tmpfs /run
-        mkdir -p "$at"
+        mkdir -p "$at" /run/app
         mount --bind "$secrets" "$at"
+        mount --bind "${program%/*}" /run/app
+        cd /run/app
         hostname "$name"
         cut -d ' ' -f 5 /proc/self/mountinfo | grep -vE '^/(proc|sys|dev)(/|$)' | while read -r place; do
           mount -o remount,bind,ro "$place" 2>/dev/null || ! mountpoint -q "$place"
         done
         exec setpriv --reuid="$user" --regid="$group" --clear-groups --bounding-set=-all --inh-caps=-all \
-          --no-new-privs -- "${@:7}" $arguments
+          --no-new-privs -- "./${program##*/}" $arguments
         """;
 
     // A network of this process, because PostgreSQL's own port is one for all.
