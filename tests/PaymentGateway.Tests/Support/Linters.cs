@@ -21,7 +21,7 @@ internal static class Linters
               npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
               touch installed
             fi
-            cp "$1/lint.js" "$1/redocly.yaml" .
+            cp "$1"/*.js "$1/redocly.yaml" .
             """,
             "sh", Packages,
         ], installed);
