@@ -1,5 +1,5 @@
-// Lints the workflow that is named; each fault is a line, and one is enough to end with 1. The package's own command does
-// the same on Node 20 and later, but Debian 12 has Node 18.
+// Lints the workflow that is named; each fault is a line, and one is enough to end with 1. The package's own command
+// does the same on Node 20 and later, but Debian 12 has Node 18.
 import { webcrypto } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
