@@ -156,6 +156,26 @@ public sealed class IntakeTests : OwnDatabase
         Assert.Null(stages.Epoch.Backlog.Oldest());
     }
 
+    // It may have been committed: then the payment is this epoch's, and nobody here knows it.
+    [PostgresFact]
+    public async Task An_INSERT_whose_connection_breaks_spoils_the_epoch_and_keeps_the_low_water_mark_until_its_end()
+    {
+        await using var rig = await StartAsync();
+        await using var held = await HoldTableAsync();
+        var accepting = AcceptAsync(rig, Guid.NewGuid());
+        await Eventually.HoldsAsync(
+            async () => (await Database.Adoptions.WritersAsync()).Count == 1, "it waits for the table");
+
+        await Database.ExecuteAsync("""
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND query LIKE 'INSERT INTO payments%'
+            """);
+
+        Assert.Equal(AcceptResult.Unavailable, await accepting);
+        Assert.True(rig.Epoch.IsSpoiled);
+        Assert.NotNull(rig.Epoch.Backlog.Oldest());
+    }
+
     [PostgresFact]
     public async Task Without_an_epoch_nothing_is_accepted_and_the_keeper_is_woken()
     {
